@@ -39,6 +39,7 @@ type Database struct {
 }
 
 func (x *Database) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
+func (x *Database) verbs() verbs[Database]                   { return x }
 func (x *Database) where(s *Server) string                   { return s.config.Database }
 
 // read reads the columns that only some versions have through JSON.
@@ -72,7 +73,7 @@ func (x *Database) create(ctx context.Context, s *Server) (created *Database, er
 	if x.Template != nil {
 		template = *x.Template
 	}
-	s.pool.CloseIdle(template) // no session may be connected to it
+	s.pool.closeIdleTo(template) // no session may be connected to it
 	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		create, rest := x.creation(), x.description(&Database{})
 		if err := firstError(append(rest, create)...); err != nil {
@@ -149,7 +150,7 @@ func (x *Database) description(have *Database) []*command {
 
 func (x *Database) update(ctx context.Context, s *Server) error {
 	if x.Tablespace != nil {
-		s.pool.CloseIdle(x.Name) // no session may be connected when it is moved
+		s.pool.closeIdleTo(x.Name) // no session may be connected when it is moved
 	}
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		have, err := x.read(ctx, c)
@@ -175,7 +176,7 @@ func (x *Database) update(ctx context.Context, s *Server) error {
 
 // remove deletes also a template.
 func (x *Database) remove(ctx context.Context, s *Server, force bool) error {
-	s.pool.CloseIdle(x.Name)
+	s.pool.closeIdleTo(x.Name)
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		have, err := x.read(ctx, c)
 		if err != nil {

@@ -10,11 +10,10 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
 )
 
 // SQLSTATEs that this package uses or treats differently from their class.
@@ -104,8 +103,8 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, pool.ErrClosed) {
-		return pool.ErrClosed
+	if errors.Is(err, errClosed) {
+		return errClosed
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -113,9 +112,9 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	if own, ok := errors.AsType[*ConnectionError](err); ok {
 		return own
 	}
-	unconnected, beforehand := errors.AsType[*pool.ConnectError](err)
+	unconnected, beforehand := errors.AsType[*connectError](err)
 	refused, answered := errors.AsType[*pgconn.PgError](err)
-	silent := &ConnectionError{Endpoint: s.endpoint(), Err: root(err)}
+	silent := &ConnectionError{Endpoint: net.JoinHostPort(s.config.Endpoint, strconv.Itoa(s.config.Port)), Err: root(err)}
 	switch {
 	case answered && refused.Code == codeCanceled && ctx.Err() != nil:
 		silent.Err = ctx.Err()
@@ -125,7 +124,7 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	case answered:
 		return refusal(refused, !beforehand)
 	case beforehand:
-		silent.InUse, silent.Err = unconnected.InUse, root(unconnected.Err)
+		silent.InUse, silent.Err = unconnected.inUse, root(unconnected.error)
 	case isConnection(err):
 		silent.Sent = true // pgconn.SafeToRetry is also true for a statement that was sent before the connection broke.
 	default:

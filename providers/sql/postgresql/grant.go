@@ -35,6 +35,8 @@ type Grant struct {
 	Objects int // output only: the number of objects that On matches
 }
 
+func (g *Grant) verbs() verbs[Grant] { return g }
+
 // where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
 func (g *Grant) where(s *Server) string {
 	if g.On.Kind == OnRole || g.On.Kind == OnDatabase || g.On.validate() != nil {

@@ -21,6 +21,11 @@ type Object[T any] interface {
 	*T
 	where(s *Server) string // the database to connect to
 	read(ctx context.Context, e executor) (*T, error)
+	verbs() verbs[T]
+}
+
+// verbs change the object that they belong to.
+type verbs[T any] interface {
 	create(ctx context.Context, s *Server) (*T, error)
 	update(ctx context.Context, s *Server) error
 	remove(ctx context.Context, s *Server, force bool) error
@@ -37,25 +42,25 @@ func Get[T any, P Object[T]](ctx context.Context, s *Server, x T) (found *T, err
 
 // Create creates an object, IsExists if the name is taken.
 func Create[T any, P Object[T]](ctx context.Context, s *Server, x T) (*T, error) {
-	return P(&x).create(ctx, s)
+	return P(&x).verbs().create(ctx, s)
 }
 
 // Update changes what differs, IsNotFound if the object does not exist.
 func Update[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
-	return P(&x).update(ctx, s)
+	return P(&x).verbs().update(ctx, s)
 }
 
 // Delete deletes the object with the identity of x, IsNotFound if it or its database does not exist. The error is IsConflict while
 // sessions are connected to a database, objects depend on an extension, a schema has contents, a role owns objects or holds
 // privileges, or the holder of a grant granted its privileges to others.
 func Delete[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
-	return P(&x).remove(ctx, s, false)
+	return P(&x).verbs().remove(ctx, s, false)
 }
 
 // ForceDelete is Delete that also terminates the sessions in a database, and deletes the contents of a schema and all that depends
 // on them or on an extension.
 func ForceDelete[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
-	return P(&x).remove(ctx, s, true)
+	return P(&x).verbs().remove(ctx, s, true)
 }
 
 // An ordinary object has a comment, and its statements can run in a transaction.
@@ -65,15 +70,18 @@ type ordinary[T any] interface {
 	identity() *command          // in SQL, for example SCHEMA "x"
 	changes(have *T) []*command  // without the comment; they create the object if have is nil
 	membership(have *T) []string // the roles whose privileges the changes need
-	drop() *command
+	drop(cascade bool) *command
 }
 
-func createOrdinary[T any, P ordinary[T]](ctx context.Context, s *Server, x P) (created *T, err error) {
-	err = s.within(ctx, x.where(s), func(ctx context.Context, tx pgx.Tx) error {
-		if err := change(ctx, s, tx, x, nil); err != nil {
+// ordinaryVerbs are the verbs of an ordinary object.
+type ordinaryVerbs[T any, P ordinary[T]] struct{ x P }
+
+func (v ordinaryVerbs[T, P]) create(ctx context.Context, s *Server) (created *T, err error) {
+	err = s.within(ctx, v.x.where(s), func(ctx context.Context, tx pgx.Tx) error {
+		if err := v.change(ctx, s, tx, nil); err != nil {
 			return err
 		}
-		created, err = x.read(ctx, tx)
+		created, err = v.x.read(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -82,41 +90,37 @@ func createOrdinary[T any, P ordinary[T]](ctx context.Context, s *Server, x P) (
 	return created, nil
 }
 
-func updateOrdinary[T any, P ordinary[T]](ctx context.Context, s *Server, x P) error {
-	return s.within(ctx, x.where(s), func(ctx context.Context, tx pgx.Tx) error {
-		have, err := x.read(ctx, tx)
+func (v ordinaryVerbs[T, P]) update(ctx context.Context, s *Server) error {
+	return s.within(ctx, v.x.where(s), func(ctx context.Context, tx pgx.Tx) error {
+		have, err := v.x.read(ctx, tx)
 		if err != nil {
 			return err
 		}
-		return change(ctx, s, tx, x, have)
+		return v.change(ctx, s, tx, have)
 	})
 }
 
-// change creates or updates x. The comment is compared afterwards, since creating or updating an extension changes it.
-func change[T any, P ordinary[T]](ctx context.Context, s *Server, tx pgx.Tx, x P, have *T) error {
-	return s.asMember(ctx, tx.Conn(), tx, x.membership(have), func() error {
-		if err := run(ctx, tx, x.changes(have)...); err != nil {
+// change creates or updates the object. The comment is compared afterwards, since creating or updating an extension changes it.
+func (v ordinaryVerbs[T, P]) change(ctx context.Context, s *Server, tx pgx.Tx, have *T) error {
+	return s.asMember(ctx, tx.Conn(), tx, v.x.membership(have), func() error {
+		if err := run(ctx, tx, v.x.changes(have)...); err != nil {
 			return err
 		}
-		now, err := x.read(ctx, tx)
+		now, err := v.x.read(ctx, tx)
 		if err != nil {
 			return err
 		}
-		return run(ctx, tx, commentCommands(x.identity(), P(now), x)...)
+		return run(ctx, tx, commentCommands(v.x.identity(), P(now), v.x)...)
 	})
 }
 
-func removeOrdinary[T any, P ordinary[T]](ctx context.Context, s *Server, x P, force bool) error {
-	return s.within(ctx, x.where(s), func(ctx context.Context, tx pgx.Tx) error {
-		have, err := x.read(ctx, tx)
+func (v ordinaryVerbs[T, P]) remove(ctx context.Context, s *Server, force bool) error {
+	return s.within(ctx, v.x.where(s), func(ctx context.Context, tx pgx.Tx) error {
+		have, err := v.x.read(ctx, tx)
 		if err != nil {
 			return err
 		}
-		drop := x.drop()
-		if force {
-			drop.sql("CASCADE")
-		}
-		return s.asMember(ctx, tx.Conn(), tx, P(have).membership(have), func() error { return run(ctx, tx, drop) })
+		return s.asMember(ctx, tx.Conn(), tx, P(have).membership(have), func() error { return run(ctx, tx, v.x.drop(force)) })
 	})
 }
 
@@ -164,7 +168,7 @@ func (c *command) sql(words string) *command {
 	return c
 }
 
-// name adds a name, or a qualified one.
+// name adds a name, which may be qualified.
 func (c *command) name(parts ...string) *command {
 	for _, part := range parts {
 		c.err = cmp.Or(c.err, checkName(part))
@@ -174,7 +178,6 @@ func (c *command) name(parts ...string) *command {
 
 func (c *command) oneName(name string) *command { return c.name(name) }
 
-// add adds another command's SQL.
 func (c *command) add(o *command) *command {
 	c.err = cmp.Or(c.err, o.err)
 	if o.text.Len() == 0 {
@@ -183,7 +186,6 @@ func (c *command) add(o *command) *command {
 	return c.sql(o.text.String())
 }
 
-// names adds a list of names.
 func (c *command) names(list []string) *command {
 	for i, name := range list {
 		if i > 0 {
@@ -194,7 +196,6 @@ func (c *command) names(list []string) *command {
 	return c
 }
 
-// value adds a text.
 func (c *command) value(text string) *command {
 	c.err = cmp.Or(c.err, checkText(text))
 	return c.sql("'" + strings.ReplaceAll(text, "'", "''") + "'")
@@ -232,14 +233,11 @@ func runTogether(ctx context.Context, conn *pgx.Conn, commands []*command) error
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return run(ctx, tx, commands...) })
 }
 
-// firstError returns the first error of the commands.
-func firstError(commands ...*command) error {
+func firstError(commands ...*command) (err error) {
 	for _, c := range commands {
-		if c.err != nil {
-			return c.err
-		}
+		err = cmp.Or(err, c.err)
 	}
-	return nil
+	return err
 }
 
 func checkName(name string) error {
@@ -274,7 +272,7 @@ func names(ctx context.Context, e executor, query string, arguments ...any) ([]s
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// differs reports whether want is set and not equal to have.
+// differs is false for an unset want.
 func differs[T comparable](have, want *T) bool {
 	return want != nil && (have == nil || *have != *want)
 }

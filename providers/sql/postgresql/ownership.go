@@ -11,8 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
 )
 
 const (
@@ -55,7 +53,7 @@ func endSessions(ctx context.Context, e executor, role string) error {
 // others. Databases that it owns are kept. It can be repeated. The error is IsNotFound if there is no such role, and IsConflict,
 // after all else is done, if we may not connect to a database in which it has objects or privileges.
 func (s *Server) DropOwned(ctx context.Context, role string) error {
-	return s.sequence(ctx, func(ctx context.Context, use pool.Use) error {
+	return s.sequence(ctx, func(ctx context.Context, use useConn) error {
 		h, err := s.footprint(ctx, use, role)
 		if err != nil || len(h.databases) == 0 {
 			return s.classify(ctx, s.config.Database, err)
@@ -78,7 +76,7 @@ type footprint struct {
 	roles     []string // that must be joined to drop them: the role, other owners and grantors, the owners of the databases
 }
 
-func (s *Server) footprint(ctx context.Context, use pool.Use, role string) (h footprint, err error) {
+func (s *Server) footprint(ctx context.Context, use useConn, role string) (h footprint, err error) {
 	err = use(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		var exists bool
 		err := c.QueryRow(ctx, `
@@ -104,7 +102,7 @@ func (s *Server) footprint(ctx context.Context, use pool.Use, role string) (h fo
 }
 
 // joinAll is asMember for operations on several connections. The caller must call leaveAll.
-func (s *Server) joinAll(ctx context.Context, use pool.Use, roles []string) (leaveAll func() error, err error) {
+func (s *Server) joinAll(ctx context.Context, use useConn, roles []string) (leaveAll func() error, err error) {
 	if err := s.joining.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -128,7 +126,7 @@ func (s *Server) joinAll(ctx context.Context, use pool.Use, roles []string) (lea
 }
 
 // dropOwnedIn is DropOwned for one database and for shared objects.
-func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role string) error {
+func (s *Server) dropOwnedIn(ctx context.Context, use useConn, database, role string) error {
 	err := use(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
 		if err := unlinkAll(ctx, c, role); err != nil {
 			return err
@@ -140,7 +138,7 @@ func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role s
 			return revokeAsOthers(ctx, tx, role)
 		})
 	})
-	_, outside := errors.AsType[*pool.ConnectError](err)
+	_, outside := errors.AsType[*connectError](err)
 	refused, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case err == nil:

@@ -1,15 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pool pools connections to all databases of one PostgreSQL server under one limit.
-//
-// A connection belongs to one database, but a server limits the total. So there is one limit for all databases; when it is reached
-// the connection that was idle for longest is closed. Idle connections also block DROP DATABASE: CloseIdle closes those of one
-// database, and none stays idle for long.
-//
-//	p := pool.New(config, 10, 30 * time.Second)
-//	err := p.Do(ctx, "orders", func(ctx context.Context, c *pgx.Conn) error { … })
-package pool
+package postgresql
 
 import (
 	"context"
@@ -29,24 +21,20 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// ErrClosed is returned after Close.
-var ErrClosed = errors.New("the connections to this PostgreSQL server were closed")
+var errClosed = errors.New("the connections to this PostgreSQL server were closed")
 
-// A ConnectError means that no connection was available and nothing was sent.
-type ConnectError struct {
-	// InUse is the size of the pool if all its connections were in use until the caller's context ended. Else 0.
-	InUse int
-	Err   error
+// A connectError means that no connection was available and nothing was sent.
+type connectError struct {
+	inUse int // size of the pool if all its connections were in use until the caller's context ended; else 0
+	error
 }
 
-// Error returns the cause.
-func (e *ConnectError) Error() string { return e.Err.Error() }
+func (e *connectError) Unwrap() error { return e.error }
 
-// Unwrap returns the cause.
-func (e *ConnectError) Unwrap() error { return e.Err }
-
-// A Pool of connections, safe for concurrent use.
-type Pool struct {
+// A pool has connections to all databases of one server: a server limits their total. When the limit is reached the connection that
+// was idle for longest is closed. Idle connections also block DROP DATABASE, so none stays idle for long. It is safe for concurrent
+// use.
+type pool struct {
 	config    *pgx.ConnConfig
 	most      int
 	idleAfter time.Duration
@@ -65,54 +53,50 @@ type idle struct {
 	expiry   *time.Timer
 }
 
-// New returns an empty pool of at most that many connections, across all databases, which are closed when they were idle for that
-// long. The database of config is ignored.
-func New(config *pgx.ConnConfig, most int, idleTimeout time.Duration) *Pool {
-	return &Pool{config: config, most: most, idleAfter: idleTimeout, slots: semaphore.NewWeighted(int64(most))}
+func newPool(config *pgx.ConnConfig, most int, idleTimeout time.Duration) *pool {
+	return &pool{config: config, most: most, idleAfter: idleTimeout, slots: semaphore.NewWeighted(int64(most))}
 }
 
-// A Use calls f with exclusive use of a connection to the database, and returns the error of f; a *ConnectError means that f was
+// A useConn calls f with exclusive use of a connection to the database, and returns the error of f; a *connectError means that f was
 // not called.
-type Use func(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error
+type useConn func(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error
 
-// Do is WithSlot for the use of one connection.
-func (p *Pool) Do(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
-	return p.WithSlot(ctx, func(use Use) error { return use(ctx, database, f) })
+// do is withSlot for the use of one connection.
+func (p *pool) do(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
+	return p.withSlot(ctx, func(use useConn) error { return use(ctx, database, f) })
 }
 
-// WithSlot waits while all connections are in use, and calls f, which may use connections to several databases one at a time. It
-// occupies one slot of the pool, so it cannot deadlock with others. A *ConnectError means that f was not called.
-func (p *Pool) WithSlot(ctx context.Context, f func(Use) error) error {
+// withSlot waits while all connections are in use, and calls f, which may use connections to several databases one at a time. It
+// occupies one slot of the pool, so it cannot deadlock with others. A *connectError means that f was not called.
+func (p *pool) withSlot(ctx context.Context, f func(useConn) error) error {
 	if err := p.slots.Acquire(ctx, 1); err != nil {
-		return &ConnectError{InUse: p.most, Err: err}
+		return &connectError{inUse: p.most, error: err}
 	}
 	defer p.slots.Release(1)
 	return f(p.use)
 }
 
-func (p *Pool) use(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
+func (p *pool) use(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
 	conn, err := p.acquire(ctx, database)
 	if err != nil {
-		return &ConnectError{Err: err}
+		return &connectError{error: err}
 	}
 	defer p.release(conn, database)
 	return f(ctx, conn)
 }
 
-// CloseIdle closes the idle connections to a database.
-func (p *Pool) CloseIdle(database string) {
+func (p *pool) closeIdleTo(database string) {
 	p.closeIdle(func(i *idle) bool { return i.database == database })
 }
 
-// Close closes all connections, those in use as soon as they are given back.
-func (p *Pool) Close() {
+func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	p.closeIdle(func(*idle) bool { return true })
 }
 
-func (p *Pool) acquire(ctx context.Context, database string) (*pgx.Conn, error) {
+func (p *pool) acquire(ctx context.Context, database string) (*pgx.Conn, error) {
 	for {
 		found, spare, err := p.reserve(database)
 		if err != nil {
@@ -139,11 +123,11 @@ func (p *Pool) acquire(ctx context.Context, database string) (*pgx.Conn, error) 
 }
 
 // reserve counts one more connection as in use: an idle one if found, else one that the caller opens after closing the spare one.
-func (p *Pool) reserve(database string) (found, spare *idle, err error) {
+func (p *pool) reserve(database string) (found, spare *idle, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, nil, ErrClosed
+		return nil, nil, errClosed
 	}
 	p.busy++
 	for i := len(p.idle) - 1; i >= 0; i-- {
@@ -157,7 +141,7 @@ func (p *Pool) reserve(database string) (found, spare *idle, err error) {
 	return nil, nil, nil
 }
 
-func (p *Pool) take(i int) *idle {
+func (p *pool) take(i int) *idle {
 	taken := p.idle[i]
 	taken.expiry.Stop()
 	p.idle = slices.Delete(p.idle, i, i+1)
@@ -165,7 +149,7 @@ func (p *Pool) take(i int) *idle {
 }
 
 // discard closes a connection in use, which may be nil, and decrements the count.
-func (p *Pool) discard(conn *pgx.Conn) {
+func (p *pool) discard(conn *pgx.Conn) {
 	if conn != nil {
 		closeConn(conn)
 	}
@@ -174,7 +158,7 @@ func (p *Pool) discard(conn *pgx.Conn) {
 	p.busy--
 }
 
-func (p *Pool) release(conn *pgx.Conn, database string) {
+func (p *pool) release(conn *pgx.Conn, database string) {
 	const noTransaction = 'I'
 	if conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != noTransaction || !p.keep(conn, database) {
 		p.discard(conn)
@@ -182,7 +166,7 @@ func (p *Pool) release(conn *pgx.Conn, database string) {
 }
 
 // keep marks a connection idle unless the pool was closed.
-func (p *Pool) keep(conn *pgx.Conn, database string) bool {
+func (p *pool) keep(conn *pgx.Conn, database string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -195,7 +179,7 @@ func (p *Pool) keep(conn *pgx.Conn, database string) bool {
 	return true
 }
 
-func (p *Pool) closeIdle(which func(*idle) bool) {
+func (p *pool) closeIdle(which func(*idle) bool) {
 	var closed []*idle
 	p.mu.Lock()
 	p.idle = slices.DeleteFunc(p.idle, func(i *idle) bool {

@@ -48,15 +48,9 @@ type Role struct {
 func (x *Role) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Role) where(s *Server) string                   { return s.config.Database }
 func (x *Role) identity() *command                       { return statement("ROLE").name(x.Name) }
-func (x *Role) drop() *command                           { return statement("DROP ROLE").name(x.Name) }
+func (x *Role) verbs() verbs[Role]                       { return ordinaryVerbs[Role, *Role]{x} }
+func (x *Role) drop(bool) *command                       { return statement("DROP ROLE").name(x.Name) }
 func (x *Role) membership(*Role) []string                { return nil }
-func (x *Role) create(ctx context.Context, s *Server) (*Role, error) {
-	return createOrdinary(ctx, s, x)
-}
-func (x *Role) update(ctx context.Context, s *Server) error { return updateOrdinary(ctx, s, x) }
-func (x *Role) remove(ctx context.Context, s *Server, _ bool) error {
-	return removeOrdinary(ctx, s, x, false)
-}
 
 func (x *Role) read(ctx context.Context, e executor) (*Role, error) {
 	return readOne[Role](ctx, e, notFound(codeNoObject, "role", x.Name), `
@@ -163,6 +157,15 @@ func usable(password string) bool {
 	return password != "" && utf8.ValidString(password) && norm.NFKC.IsNormalString(password) && !strings.ContainsFunc(password, odd)
 }
 
+// dropped returns the command that deletes an object, and with cascade all that depends on it.
+func dropped(object *command, cascade bool) *command {
+	c := statement("DROP").add(object)
+	if cascade {
+		c.sql("CASCADE")
+	}
+	return c
+}
+
 // Schema is a schema of a database. Fields that are nil are unset.
 // https://www.postgresql.org/docs/current/sql-createschema.html
 type Schema struct {
@@ -178,14 +181,8 @@ type Schema struct {
 func (x *Schema) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Schema) where(*Server) string                     { return x.Database }
 func (x *Schema) identity() *command                       { return statement("SCHEMA").name(x.Name) }
-func (x *Schema) drop() *command                           { return statement("DROP SCHEMA").name(x.Name) }
-func (x *Schema) create(ctx context.Context, s *Server) (*Schema, error) {
-	return createOrdinary(ctx, s, x)
-}
-func (x *Schema) update(ctx context.Context, s *Server) error { return updateOrdinary(ctx, s, x) }
-func (x *Schema) remove(ctx context.Context, s *Server, force bool) error {
-	return removeOrdinary(ctx, s, x, force)
-}
+func (x *Schema) verbs() verbs[Schema]                     { return ordinaryVerbs[Schema, *Schema]{x} }
+func (x *Schema) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }
 
 func (x *Schema) read(ctx context.Context, e executor) (*Schema, error) {
 	return readOne[Schema](ctx, e, notFound(codeNoSchema, "schema", x.Name), `
@@ -231,14 +228,8 @@ type Extension struct {
 func (x *Extension) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Extension) where(*Server) string                     { return x.Database }
 func (x *Extension) identity() *command                       { return statement("EXTENSION").name(x.Name) }
-func (x *Extension) drop() *command                           { return statement("DROP EXTENSION").name(x.Name) }
-func (x *Extension) create(ctx context.Context, s *Server) (*Extension, error) {
-	return createOrdinary(ctx, s, x)
-}
-func (x *Extension) update(ctx context.Context, s *Server) error { return updateOrdinary(ctx, s, x) }
-func (x *Extension) remove(ctx context.Context, s *Server, force bool) error {
-	return removeOrdinary(ctx, s, x, force)
-}
+func (x *Extension) verbs() verbs[Extension]                  { return ordinaryVerbs[Extension, *Extension]{x} }
+func (x *Extension) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }
 
 func (x *Extension) read(ctx context.Context, e executor) (*Extension, error) {
 	return readOne[Extension](ctx, e, notFound(codeNoObject, "extension", x.Name), `

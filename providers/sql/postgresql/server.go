@@ -45,8 +45,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
 )
 
 const (
@@ -56,10 +54,8 @@ const (
 	defaultIdle     = 30 * time.Second
 
 	connectTimeout = 10 * time.Second
-	// cancelTimeout is for the server to cancel a statement whose caller has given up.
-	cancelTimeout = 2 * time.Second
-	// lockTimeout bounds how long a statement waits for a lock and occupies a connection.
-	lockTimeout = 5 * time.Second
+	cancelTimeout  = 2 * time.Second // for the server to cancel a statement whose caller has given up
+	lockTimeout    = 5 * time.Second // bounds how long a statement occupies a connection
 )
 
 // Secret is text that is not printed.
@@ -91,7 +87,7 @@ type Config struct {
 // Server manages one PostgreSQL server. It is safe for concurrent use.
 type Server struct {
 	config  Config
-	pool    *pool.Pool
+	pool    *pool
 	joining *semaphore.Weighted // binary; see asMember
 }
 
@@ -115,11 +111,7 @@ func New(c Config) (*Server, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("configuring PostgreSQL client: %w", err)
 	}
-	return &Server{
-		config:  c,
-		pool:    pool.New(connection, c.MaxConns, c.IdleTimeout),
-		joining: semaphore.NewWeighted(1),
-	}, nil
+	return &Server{config: c, pool: newPool(connection, c.MaxConns, c.IdleTimeout), joining: semaphore.NewWeighted(1)}, nil
 }
 
 func (c Config) withDefaults() Config {
@@ -178,7 +170,7 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 }
 
 // Close closes all connections, those in use at the end of their operation. Later operations fail.
-func (s *Server) Close() { s.pool.Close() }
+func (s *Server) Close() { s.pool.close() }
 
 // Version returns the server's version, for example "15.18".
 func (s *Server) Version(ctx context.Context) (version string, err error) {
@@ -195,24 +187,20 @@ func olderThan16(conn *pgx.Conn) bool {
 	return err == nil && major < 16
 }
 
-func (s *Server) endpoint() string {
-	return net.JoinHostPort(s.config.Endpoint, strconv.Itoa(s.config.Port))
-}
-
 // on runs f as one operation: with a connection to the database, under the limit, and with classified errors.
 func (s *Server) on(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
 	if err := checkName(database); err != nil {
 		return err
 	}
 	return s.config.Limit(ctx, func(ctx context.Context) error {
-		return s.classify(ctx, database, s.pool.Do(ctx, database, f))
+		return s.classify(ctx, database, s.pool.do(ctx, database, f))
 	})
 }
 
 // sequence runs f as one operation that uses connections to several databases, one at a time. f classifies its errors.
-func (s *Server) sequence(ctx context.Context, f func(context.Context, pool.Use) error) error {
+func (s *Server) sequence(ctx context.Context, f func(context.Context, useConn) error) error {
 	return s.config.Limit(ctx, func(ctx context.Context) (err error) {
-		full := s.pool.WithSlot(ctx, func(use pool.Use) error {
+		full := s.pool.withSlot(ctx, func(use useConn) error {
 			err = f(ctx, use)
 			return nil
 		})
@@ -231,17 +219,13 @@ func (s *Server) within(ctx context.Context, database string, f func(context.Con
 // https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-SSLMODE-STATEMENTS
 type SSLMode string
 
+// Modes of encryption.
 const (
-	// SSLDisable never encrypts.
-	SSLDisable SSLMode = "disable"
-	// SSLPrefer encrypts if the server supports it, without authentication. An attacker on the network can prevent it.
-	SSLPrefer SSLMode = "prefer"
-	// SSLRequire encrypts without authentication of the server.
-	SSLRequire SSLMode = "require"
-	// SSLVerifyCA also requires a certificate that is signed by one of the root certificates.
-	SSLVerifyCA SSLMode = "verify-ca"
-	// SSLVerifyFull also requires that the certificate is for the endpoint's name.
-	SSLVerifyFull SSLMode = "verify-full"
+	SSLDisable    SSLMode = "disable"
+	SSLPrefer     SSLMode = "prefer"      // if the server supports it, which an attacker on the network can prevent
+	SSLRequire    SSLMode = "require"     // without authentication of the server
+	SSLVerifyCA   SSLMode = "verify-ca"   // with a certificate that is signed by one of the root certificates
+	SSLVerifyFull SSLMode = "verify-full" // with one that is also for the endpoint's name
 )
 
 // tls returns the TLS settings, nil for none, and whether to fall back to an unencrypted connection.
