@@ -13,10 +13,7 @@
 //
 // A Pool finds the ProviderConfig that an object uses (N2), reads its credentials and returns a Lease of the client. A changed
 // ProviderConfig or a rotated credential creates a new client at once and requeues all objects that use it; reconciles that
-// hold the old client finish with it, then it is closed. A client is also closed when its ProviderConfig is deleted, when it
-// has been idle for a while, and when the manager stops.
-//
-// # Neighbours
+// hold the old client finish with it, then it is closed.
 //
 // Package limits bounds the calls of each client: rate, calls in flight, and a circuit breaker. Package credentials reads and
 // watches Secrets. Both are applied by the Pool: the HTTP client of a Connection respects the limits.

@@ -57,7 +57,6 @@ type Registry struct {
 	stopped bool
 }
 
-// pool is a Pool of any type.
 type pool interface {
 	forget(key limits.Key)
 	stop()
@@ -88,7 +87,6 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 // Secrets reads the Secrets with credentials.
 func (r *Registry) Secrets() *credentials.Secrets { return r.secrets }
 
-// pool returns the pool of a Factory.
 func (r *Registry) pool(factory any, create func() pool) pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

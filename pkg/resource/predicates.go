@@ -71,7 +71,6 @@ func IsControlledByKind(k schema.GroupVersionKind) PredicateFn {
 	})
 }
 
-// where is true for objects of type T that satisfy the condition.
 func where[T any](condition func(T) bool) PredicateFn {
 	return func(obj runtime.Object) bool {
 		o, ok := obj.(T)

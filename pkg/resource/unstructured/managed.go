@@ -39,19 +39,13 @@ type Managed struct {
 	kube.Unstructured
 }
 
-var (
-	_ resource.Managed                  = &Managed{}
-	_ resource.ConnectionSecretWriterTo = &Managed{}
-	_ resource.ProviderConfigReferencer = &Managed{}
-	_ resource.Orphanable               = &Managed{}
-	_ resource.Reclaimer                = &Managed{}
-	_ resource.Bindable                 = &Managed{}
-	_ resource.ClaimReferencer          = &Managed{}
-	_ resource.ClassReferencer          = &Managed{}
-	_ resource.Drifting                 = &Managed{}
-	_ resource.SecretInputRecorder      = &Managed{}
-	_ runtime.Unstructured              = &Managed{}
-)
+var _ interface {
+	resource.BindableManaged
+	resource.Orphanable
+	resource.Drifting
+	resource.SecretInputRecorder
+	runtime.Unstructured
+} = &Managed{}
 
 // New returns an empty managed resource of the kind.
 func New(of schema.GroupVersionKind) *Managed {

@@ -16,7 +16,6 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
-// clouds creates clients of the favourite cloud.
 func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	return &clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]{
 		New: func(_ context.Context, c clients.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
@@ -28,7 +27,6 @@ func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	}
 }
 
-// system is what the kinds have in common.
 func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
 	return kind.System[*sdk.Client]{
 		Clients:    clouds,
@@ -100,7 +98,6 @@ func chosenPassword[P, V any](r *kind.Request[P, V]) *string {
 	return optional(string(r.Secrets["passwordSecretRef"]))
 }
 
-// optional is nil for a zero value.
 func optional[V comparable](value V) *V {
 	if value == *new(V) {
 		return nil

@@ -68,7 +68,6 @@ func nodeGroups() kind.Kind[*sdk.Client, computev1alpha3.NodeGroupParameters, co
 
 type cacheRequest = kind.Request[cachev1alpha3.CacheInstanceParameters, cache.CreatedInstance]
 
-// cacheInstances are dedicated Redis servers.
 func cacheInstances() kind.Kind[
 	*sdk.Client, cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation, cache.CreatedInstance,
 ] {
@@ -91,7 +90,6 @@ const maintenanceDatabase = "postgres"
 
 type databaseRequest = kind.Request[databasev1alpha3.FavouriteDBInstanceParameters, database.CreatedInstance]
 
-// favouriteDBInstances are dedicated PostgreSQL servers.
 func favouriteDBInstances() kind.Kind[
 	*sdk.Client, databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation, database.CreatedInstance,
 ] {

@@ -48,10 +48,13 @@ func Classes() []provider.Class {
 	}
 }
 
-// kindOf returns the kind of the objects V. cascades is true if their deletion includes what depends on them.
-func kindOf[P, O, V any, T postgresql.Object[V]](cascades func(*P) bool) kind.Kind[*server, P, O, V] {
+// kindOf returns the kind of the objects V. cascades, which may be nil, is true if their deletion includes what depends on them.
+func kindOf[P, O, V any, T postgresql.Object[V]](
+	labels func(*V) map[string]string, cascades func(*P) bool,
+) kind.Kind[*server, P, O, V] {
 	return kind.Kind[*server, P, O, V]{
 		Identity: kind.ByName,
+		Labels:   labels,
 		Get: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
 			return postgresql.Get[V, T](ctx, s.Server, r.Want)
 		},
@@ -62,7 +65,7 @@ func kindOf[P, O, V any, T postgresql.Object[V]](cascades func(*P) bool) kind.Ki
 			return postgresql.Update[V, T](ctx, s.Server, r.Want)
 		},
 		Delete: func(ctx context.Context, s *server, r *kind.Request[P, V]) error {
-			if cascades(&r.Parameters) {
+			if cascades != nil && cascades(&r.Parameters) {
 				return postgresql.ForceDelete[V, T](ctx, s.Server, r.Want)
 			}
 			return postgresql.Delete[V, T](ctx, s.Server, r.Want)
@@ -73,7 +76,7 @@ func kindOf[P, O, V any, T postgresql.Object[V]](cascades func(*P) bool) kind.Ki
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
 	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
-		func(*v1alpha1.DatabaseParameters) bool { return true })
+		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
 		d, err := postgresql.Get(ctx, s.Server, r.Want)
 		if err != nil {
@@ -89,7 +92,6 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 		}
 		return d, err
 	}
-	k.Labels = func(d *postgresql.Database) map[string]string { return d.Labels }
 	k.Connection = func(s *server, d *postgresql.Database) managed.ConnectionDetails {
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
 	}
@@ -99,7 +101,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role] {
 	type request = kind.Request[v1alpha1.RoleParameters, postgresql.Role]
 	k := kindOf[v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role](
-		func(*v1alpha1.RoleParameters) bool { return false })
+		func(r *postgresql.Role) map[string]string { return r.Labels }, nil)
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
 		role, err := postgresql.Get(ctx, s.Server, r.Want)
 		if err == nil {
@@ -115,7 +117,6 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 		r.Want.Password = postgresql.Secret(r.Secrets["passwordSecretRef"]) // empty: unchanged
 		return postgresql.Update(ctx, s.Server, r.Want)
 	}
-	k.Labels = func(r *postgresql.Role) map[string]string { return r.Labels }
 	k.Connection = func(s *server, r *postgresql.Role) managed.ConnectionDetails {
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretUserKey, r.Name)
 	}
@@ -123,23 +124,20 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 }
 
 func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
-	k := kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema](
+	return kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation](
+		func(x *postgresql.Schema) map[string]string { return x.Labels },
 		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) })
-	k.Labels = func(x *postgresql.Schema) map[string]string { return x.Labels }
-	return k
 }
 
 func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {
-	k := kindOf[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension](
+	return kindOf[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation](
+		func(x *postgresql.Extension) map[string]string { return x.Labels },
 		func(p *v1alpha1.ExtensionParameters) bool { return ptr.Deref(p.Cascade, false) })
-	k.Labels = func(x *postgresql.Extension) map[string]string { return x.Labels }
-	return k
 }
 
 func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
 	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
-	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](
-		func(*v1alpha1.GrantParameters) bool { return false })
+	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil)
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
 		have, err := postgresql.Get(ctx, s.Server, r.Want)
 		if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {

@@ -30,7 +30,6 @@ type server struct {
 	port     int
 }
 
-// servers creates clients of PostgreSQL servers.
 func servers() *clients.Factory[v1alpha1.ProviderConfigSpec, *server] {
 	return &clients.Factory[v1alpha1.ProviderConfigSpec, *server]{
 		New:   connect,
@@ -92,7 +91,6 @@ func limit(by *limits.Limiter) func(context.Context, func(context.Context) error
 	}
 }
 
-// system is what the kinds have in common.
 func system(servers *clients.Factory[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
 	return kind.System[*server]{
 		Clients:    servers,

@@ -42,7 +42,6 @@ const (
 
 type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
-// tenantDatabases are databases of a shared server.
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
 		Identity: kind.ByName,

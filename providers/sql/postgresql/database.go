@@ -203,7 +203,6 @@ func (x *Database) remove(ctx context.Context, s *Server, force bool) error {
 	})
 }
 
-// given returns the roles that are set.
 func given(roles ...*string) []string {
 	var names []string
 	for _, r := range roles {

@@ -179,24 +179,24 @@ func root(err error) error {
 // IsNotFound reports whether an object of the request does not exist: its subject, or one that it refers to, such as the owner or
 // the database.
 func IsNotFound(err error) bool {
-	return hasCode(err, codeNoDatabase, codeNoSchema, codeNoObject, codeNoFunction, codeNoTable)
+	return has(err, codeNoDatabase, codeNoSchema, codeNoObject, codeNoFunction, codeNoTable)
 }
 
 // IsExists reports whether the name is taken.
 func IsExists(err error) bool {
-	return hasCode(err, codeDuplicateDatabase, codeDuplicateObject, codeDuplicateSchema, codeUniqueViolation)
+	return has(err, codeDuplicateDatabase, codeDuplicateObject, codeDuplicateSchema, codeUniqueViolation)
 }
 
 // IsAuthentication reports whether the server does not accept the credentials.
-func IsAuthentication(err error) bool { return hasClass(err, "28") }
+func IsAuthentication(err error) bool { return has(err, "28") }
 
 // IsPermission reports whether the user lacks a privilege.
-func IsPermission(err error) bool { return hasCode(err, codeNoPrivilege) }
+func IsPermission(err error) bool { return has(err, codeNoPrivilege) }
 
 // IsConflict reports whether the present state does not permit the request and a retry may succeed: sessions are connected to the
 // database, other objects depend on the role, the same object is changed concurrently.
 func IsConflict(err error) bool {
-	return hasCode(err, codeInUse, codeNotReady, codeDependentObjects, codeDependentPrivs, codeSerialization, codeDeadlock,
+	return has(err, codeInUse, codeNotReady, codeDependentObjects, codeDependentPrivs, codeSerialization, codeDeadlock,
 		codeLockNotAvailable)
 }
 
@@ -204,11 +204,11 @@ func IsConflict(err error) bool {
 // resources.
 func IsUnavailable(err error) bool {
 	_, silent := errors.AsType[*ConnectionError](err)
-	return silent || hasClass(err, "08", "53", "57P", "58")
+	return silent || has(err, "08", "53", "57P", "58")
 }
 
 // IsBusy reports whether the server has no connection left for us. Fewer connections may help.
-func IsBusy(err error) bool { return hasCode(err, codeTooManyConns) }
+func IsBusy(err error) bool { return has(err, codeTooManyConns) }
 
 // IsPoolFull reports whether all connections of the pool were in use, so that the server was not called.
 func IsPoolFull(err error) bool {
@@ -218,7 +218,7 @@ func IsPoolFull(err error) bool {
 
 // IsInvalid reports whether the request is wrong, so that repeating it cannot help.
 func IsInvalid(err error) bool {
-	return hasClass(err, "22", "42", "0A", "0L", "0P") && !IsNotFound(err) && !IsExists(err) && !IsPermission(err)
+	return has(err, "22", "42", "0A", "0L", "0P") && !IsNotFound(err) && !IsExists(err) && !IsPermission(err)
 }
 
 // IsOutcomeUnknown reports whether the request may have been executed despite the error.
@@ -227,15 +227,11 @@ func IsOutcomeUnknown(err error) bool {
 		return silent.Sent
 	}
 	e, ok := errors.AsType[*Error](err)
-	return ok && (e.left || e.sent && hasClass(err, "08", "57P"))
+	return ok && (e.left || e.sent && has(err, "08", "57P"))
 }
 
-func hasCode(err error, codes ...string) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && slices.Contains(codes, e.Code)
-}
-
-func hasClass(err error, prefixes ...string) bool {
+// has reports whether an SQLSTATE, or its class, is among those given.
+func has(err error, prefixes ...string) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(e.Code, p) })
 }

@@ -221,7 +221,6 @@ func spelledAs(wanted []string, held, all []string) []string {
 	return spelled
 }
 
-// expand returns a privilege in the server's spelling.
 func expand(privilege string, all []string) []string {
 	switch word := strings.ToUpper(privilege); word {
 	case everything, "ALL PRIVILEGES":

@@ -24,7 +24,6 @@ type Object[T any] interface {
 	verbs() verbs[T]
 }
 
-// verbs change the object that they belong to.
 type verbs[T any] interface {
 	create(ctx context.Context, s *Server) (*T, error)
 	update(ctx context.Context, s *Server) error
@@ -73,7 +72,6 @@ type ordinary[T any] interface {
 	drop(cascade bool) *command
 }
 
-// ordinaryVerbs are the verbs of an ordinary object.
 type ordinaryVerbs[T any, P ordinary[T]] struct{ x P }
 
 func (v ordinaryVerbs[T, P]) create(ctx context.Context, s *Server) (created *T, err error) {
@@ -157,7 +155,6 @@ type command struct {
 	err  error
 }
 
-// statement starts a command with SQL.
 func statement(words string) *command { return new(command).sql(words) }
 
 func (c *command) sql(words string) *command {
@@ -225,7 +222,6 @@ func run(ctx context.Context, e executor, commands ...*command) error {
 	return nil
 }
 
-// runTogether runs commands in one transaction.
 func runTogether(ctx context.Context, conn *pgx.Conn, commands []*command) error {
 	if len(commands) == 0 {
 		return nil
@@ -258,12 +254,10 @@ func checkText(text string) error {
 	return nil
 }
 
-// notFound is the error for a missing object, as PostgreSQL phrases it.
 func notFound(code, kind, name string) error {
 	return &Error{Code: code, Message: fmt.Sprintf("%s %q does not exist", kind, name)}
 }
 
-// names returns the first column of a query.
 func names(ctx context.Context, e executor, query string, arguments ...any) ([]string, error) {
 	rows, err := e.Query(ctx, query, arguments...)
 	if err != nil {

@@ -157,7 +157,6 @@ func usable(password string) bool {
 	return password != "" && utf8.ValidString(password) && norm.NFKC.IsNormalString(password) && !strings.ContainsFunc(password, odd)
 }
 
-// dropped returns the command that deletes an object, and with cascade all that depends on it.
 func dropped(object *command, cascade bool) *command {
 	c := statement("DROP").add(object)
 	if cascade {

@@ -14,17 +14,8 @@
 //
 // Refusals of the server are *Error with an SQLSTATE; *ConnectionError means that there was no answer. Operations are not retried.
 //
-// # Ownership
-//
-// PostgreSQL has no labels, but databases, roles, schemas and extensions have a comment. Labels are stored in its last
-// line: "bowline: owner=42;team=a%3Bb". Grants have no comment and no labels.
-//
-// # Secrets
-//
-// Passwords of roles are sent as SCRAM verifiers; no error contains a password or a statement. All names are quoted,
-// and refused if PostgreSQL would truncate them.
-//
-// # Privileges
+// PostgreSQL has no labels: those of databases, roles, schemas and extensions are stored in the last line of the comment, as
+// "bowline: owner=42;team=a%3Bb". Passwords of roles are sent as SCRAM verifiers; no error contains a password or a statement.
 //
 // The user of Config need not be a superuser: CREATEDB and CREATEROLE suffice. To give an object to another role it becomes a
 // member of that role during the operation.

@@ -17,7 +17,6 @@ func settingsFrom(from string) string {
 	return "(SELECT coalesce(jsonb_object_agg(split_part(s, '=', 1), substr(s, strpos(s, '=') + 1)), '{}') FROM " + from + ")"
 }
 
-// settingCommands returns the commands that change the settings of an object such as ROLE "x"; nil changes none.
 func settingCommands(have, want map[string]string, object *command) []*command {
 	if want == nil {
 		return nil
@@ -80,7 +79,6 @@ func settingValue(c *command, name, value string) *command {
 	return c
 }
 
-// listsNames is true for settings that are lists of names.
 func listsNames(setting string) bool {
 	switch strings.ToLower(setting) {
 	case "search_path", "temp_tablespaces", "session_preload_libraries", "local_preload_libraries":
@@ -120,7 +118,6 @@ func splitNames(list string) []string {
 // labelsMark starts the last line of a comment with labels.
 const labelsMark = "bowline: "
 
-// splitComment splits a stored comment into text and labels.
 func splitComment(stored string) (text string, labels map[string]string) {
 	text, line := "", stored
 	if end := strings.LastIndexByte(stored, '\n'); end >= 0 {
@@ -143,7 +140,6 @@ func splitComment(stored string) (text string, labels map[string]string) {
 	return text, labels
 }
 
-// joinComment is the reverse of splitComment.
 func joinComment(text string, labels map[string]string) (string, error) {
 	if _, mistaken := splitComment(text); mistaken != nil {
 		return "", &Error{Code: codeBadValue, Message: "the last line of a comment must not look like labels",
@@ -168,7 +164,6 @@ type commented interface {
 	comments() (text **string, labels *map[string]string)
 }
 
-// commentCommands returns the commands that change the comment of an object, given as SQL.
 func commentCommands(object *command, have, want commented) []*command {
 	haveText, haveLabels := have.comments()
 	wantText, wantLabels := want.comments()
