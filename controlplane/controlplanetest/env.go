@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,40 +93,24 @@ func NewWithScheme(t testing.TB, scheme *runtime.Scheme, objs ...client.Object) 
 	e.create(t, ns)
 	e.Namespace, e.Prefix = ns.Name, ns.Name+"-"
 	for _, obj := range objs {
-		if err := e.adopt(obj); err != nil {
-			t.Fatalf("controlplanetest: %v", err)
+		namespaced, err := e.Client.IsObjectNamespaced(obj)
+		if err != nil {
+			t.Fatalf("controlplanetest: looking up %T: %v", obj, err)
+		}
+		if namespaced && obj.GetNamespace() == "" {
+			obj.SetNamespace(e.Namespace)
 		}
 		e.create(t, obj)
 	}
 	return e
 }
 
+var notInNames = regexp.MustCompile("[^a-z0-9]")
+
 // nameOf returns a test's name in the alphabet of namespaces, short enough for a random end and further parts.
 func nameOf(t testing.TB) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, strings.TrimPrefix(t.Name(), "Test"))
-	if len(name) > 20 {
-		name = name[:20]
-	}
-	return "test-" + strings.Trim(name, "-") + "-"
-}
-
-func (e *Env) adopt(obj client.Object) error {
-	namespaced, err := e.Client.IsObjectNamespaced(obj)
-	if err != nil {
-		return fmt.Errorf("looking up %T: %w", obj, err)
-	}
-	if namespaced && obj.GetNamespace() == "" {
-		obj.SetNamespace(e.Namespace)
-	}
-	return nil
+	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), "-")
+	return "test-" + strings.Trim(name[:min(20, len(name))], "-") + "-"
 }
 
 func (e *Env) create(t testing.TB, obj client.Object) {
@@ -137,17 +121,15 @@ func (e *Env) create(t testing.TB, obj client.Object) {
 	if err := e.Client.Create(ctx, obj); err != nil {
 		t.Fatalf("controlplanetest: creating %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
 	}
-	t.Cleanup(func() { e.remove(t, obj) })
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), requestLimit) // the test's own context has ended
+		defer cancel()
+		if err := e.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			t.Errorf("controlplanetest: deleting %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
+		}
+	})
 	if err := e.writeStatus(ctx, obj, wanted); err != nil {
 		t.Fatalf("controlplanetest: writing status of %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
-	}
-}
-
-func (e *Env) remove(t testing.TB, obj client.Object) {
-	ctx, cancel := context.WithTimeout(context.Background(), requestLimit) // the test's own context has ended
-	defer cancel()
-	if err := e.Client.Delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
-		t.Errorf("controlplanetest: deleting %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
 	}
 }
 

@@ -16,27 +16,26 @@ import (
 )
 
 // ended returns a process that has ended.
-func ended(t *testing.T) process.Process {
+func ended(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
 	must(t, cmd.Start())
-	p, err := process.LookUp(cmd.Process.Pid)
+	p, err := process.Identify(cmd.Process.Pid)
 	must(t, err)
-	if !p.Alive() {
-		t.Error("a running process must be alive")
+	if alive, err := process.Alive(p); err != nil || !alive {
+		t.Errorf("a running process must be alive: %v", err)
 	}
 	must(t, cmd.Process.Kill())
-	p.AwaitEnd(t.Context())
 	cmd.Wait() // it was killed
-	if p.Alive() {
-		t.Error("an ended process must not be alive")
+	if alive, err := process.Alive(p); err != nil || alive {
+		t.Errorf("an ended process must not be alive: %v", err)
 	}
 	return p
 }
 
 func TestRemoveStale(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	self, err := process.LookUp(os.Getpid())
+	self, err := process.Identify(os.Getpid())
 	must(t, err)
 	stale, err := openFolder(ended(t))
 	must(t, err)

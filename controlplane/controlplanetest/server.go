@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -74,12 +75,12 @@ func connect() (*rest.Config, error) {
 
 // owner returns the process with which the shared server ends: the go command that started this test binary and its siblings, or
 // else this process.
-func owner() (process.Process, error) {
+func owner() (string, error) {
 	parent := os.Getppid()
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err == nil && filepath.Base(exe) == "go" {
-		return process.LookUp(parent)
+		return process.Identify(parent)
 	}
-	return process.LookUp(os.Getpid())
+	return process.Identify(os.Getpid())
 }
 
 // load reads a kubeconfig and checks that its server is ready.
@@ -101,8 +102,8 @@ func load(path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// start builds the server and runs it in the background until p ends.
-func start(ctx context.Context, f folder, p process.Process) error {
+// start builds the server and runs it in the background until its owner ends.
+func start(ctx context.Context, f folder, owner string) error {
 	if err := removeStale(); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func start(ctx context.Context, f folder, p process.Process) error {
 		return fmt.Errorf("opening log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(binary, "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", p.String())
+	cmd := exec.Command(binary, "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", owner)
 	cmd.Stdout, cmd.Stderr = log, log // not those of this process: the go command would wait for the server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -128,22 +129,19 @@ func start(ctx context.Context, f folder, p process.Process) error {
 }
 
 func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(f.ready()); err == nil {
-			return nil
-		}
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startLimit, true, func(context.Context) (bool, error) {
 		select {
-		case <-tick.C:
 		case err := <-ended:
-			return fmt.Errorf("it ended early: %w\n%s", err, tail(f.log()))
-		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w\n%s", ctx.Err(), tail(f.log()))
+			return false, fmt.Errorf("it ended early: %w", err)
+		default:
+			_, err := os.Stat(f.ready())
+			return err == nil, nil
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until it is ready: %w\n%s", err, tail(f.log()))
 	}
+	return nil
 }
 
 // build builds the server from this module's source, in a checkout or in the module cache. The result stays in the user's cache folder,
@@ -212,8 +210,8 @@ func folderPrefix() string { return fmt.Sprintf("bowline-test-%d-", os.Getuid())
 
 // openFolder creates or finds the folder of a run's server. It must belong to this user and be private, since any user can write to the
 // temporary folder.
-func openFolder(p process.Process) (folder, error) {
-	path := filepath.Join(os.TempDir(), folderPrefix()+p.String())
+func openFolder(owner string) (folder, error) {
+	path := filepath.Join(os.TempDir(), folderPrefix()+owner)
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("creating server's folder: %w", err)
 	}
@@ -221,8 +219,8 @@ func openFolder(p process.Process) (folder, error) {
 	if err != nil {
 		return "", fmt.Errorf("checking server's folder: %w", err)
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || info.Mode().Perm() != 0o700 || int(owner.Uid) != os.Getuid() {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || info.Mode().Perm() != 0o700 || int(stat.Uid) != os.Getuid() {
 		return "", fmt.Errorf("server's folder %s belongs to another user", path)
 	}
 	return folder(path), nil
@@ -234,8 +232,8 @@ func removeStale() error {
 		return fmt.Errorf("looking for old folders: %w", err)
 	}
 	for _, path := range found {
-		p, err := process.Parse(strings.TrimPrefix(filepath.Base(path), folderPrefix()))
-		if err != nil || p.Alive() || serves(folder(path)) {
+		alive, err := process.Alive(strings.TrimPrefix(filepath.Base(path), folderPrefix()))
+		if err != nil || alive || serves(folder(path)) {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {
@@ -261,20 +259,15 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening lock: %w", err)
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f, nil
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return false, nil
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("waiting for lock %s: %w", path, ctx.Err()), f.Close())
-		}
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
 	}
+	return f, nil
 }

@@ -107,7 +107,7 @@ func (o upOptions) runDetached(ctx context.Context, std Streams) error {
 
 func (o upOptions) alreadyUp(ctx context.Context, std Streams, pid int) error {
 	state, ok := datadir.ReadRunFile(o.DataDir, pid)
-	if !ok || plane.CheckHealth(ctx, o.DataDir) != nil {
+	if !ok || !plane.Healthy(ctx, o.DataDir) {
 		return alreadyRuns(o.DataDir, pid)
 	}
 	fmt.Fprintf(std.Out, "Bowline already runs (process %d).\n", pid)
@@ -138,10 +138,8 @@ func (o upOptions) welcome(w io.Writer, state datadir.RunFile) {
 	if state.Cloud != "" {
 		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, o.program, argument)
 	}
-	fmt.Fprintf(w, "\n  %s kubectl%s get managed\n", o.program, argument)
-	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", datadir.ShellQuote(controlplane.KubeconfigPath(o.DataDir)))
-	fmt.Fprintf(w, "  %s status%s\n", o.program, argument)
-	fmt.Fprintf(w, "  %s down%s\n", o.program, argument)
+	fmt.Fprintf(w, "\n  %[1]s kubectl%[2]s get managed\n  export KUBECONFIG=%[3]s\n  %[1]s status%[2]s\n  %[1]s down%[2]s\n",
+		o.program, argument, datadir.ShellQuote(controlplane.KubeconfigPath(o.DataDir)))
 }
 
 func newDownCmd(std Streams, folder *datadir.Flag) *cobra.Command {

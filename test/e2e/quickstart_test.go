@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +35,11 @@ func TestQuickstart(t *testing.T) {
 	}
 	if err := plane.Build(); err != nil {
 		t.Fatal(err)
+	}
+	stamps := shell("bin/bowline version && bin/bowline kubectl version --client")
+	found := regexp.MustCompile(`^bowline (\S+) \(Kubernetes (v\S+),[^)]*\)\nClient Version: (v\S+)\n`).FindStringSubmatch(stamps)
+	if git := strings.TrimSpace(shell("git describe --tags --always --dirty 2>/dev/null || echo devel")); found == nil || found[1] != git || found[2] != found[3] {
+		t.Errorf("want the version %s, and that of Kubernetes for both programs, got:\n%s", git, stamps)
 	}
 	defer shell("examples/quickstart/quickstart.sh clean")
 	tell := func() {

@@ -14,8 +14,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest/internal/process"
@@ -37,14 +39,14 @@ func run() (err error) {
 
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	p, err := process.Parse(*owner)
-	if err != nil {
+	if _, err := process.Alive(*owner); err != nil {
 		return fmt.Errorf("flag -for: %w", err)
 	}
-	go func() {
-		defer cancel()
-		p.AwaitEnd(ctx)
-	}()
+	go wait.UntilWithContext(ctx, func(context.Context) {
+		if alive, _ := process.Alive(*owner); !alive {
+			cancel()
+		}
+	}, 250*time.Millisecond)
 	defer func() { err = errors.Join(err, os.RemoveAll(*folder)) }()
 
 	s, err := controlplane.New(controlplane.Config{

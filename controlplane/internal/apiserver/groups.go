@@ -98,30 +98,30 @@ func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapWriters)
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic} {
-		g.Go(func() error { return ensureNamespace(ctx, client, name) })
+		g.Go(func() error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("creating namespace %s: %w", name, err)
+			}
+			return nil
+		})
 	}
 	roles := defaultRoles()
 	for _, role := range roles {
 		g.Go(func() error { return reconcileRole(ctx, client, role) })
 	}
-	for _, binding := range defaultBindings(roles) {
-		g.Go(func() error { return reconcileBinding(client, binding) })
+	for _, binding := range bootstrappolicy.ClusterRoleBindings() {
+		if slices.ContainsFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == binding.RoleRef.Name }) {
+			g.Go(func() error { return reconcileBinding(client, binding) })
+		}
 	}
 	return g.Wait()
 }
 
-func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
-	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating namespace %s: %w", name, err)
-	}
-	return nil
-}
-
 // defaultRoles are the cluster roles of Kubernetes that apply without pods and nodes.
 func defaultRoles() []rbacv1.ClusterRole {
-	all := bootstrappolicy.ClusterRoles()
-	roles := slices.DeleteFunc(all, func(r rbacv1.ClusterRole) bool { return !isDefaultRole(r.Name) })
+	roles := slices.DeleteFunc(bootstrappolicy.ClusterRoles(), func(r rbacv1.ClusterRole) bool { return !isDefaultRole(r.Name) })
 	for i := range roles {
 		roles[i].Rules = append(roles[i].Rules, aggregatedRules(&roles[i], roles)...)
 	}
@@ -153,12 +153,6 @@ func aggregatedRules(role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) []rbacv
 		}
 	}
 	return rules
-}
-
-func defaultBindings(roles []rbacv1.ClusterRole) []rbacv1.ClusterRoleBinding {
-	return slices.DeleteFunc(bootstrappolicy.ClusterRoleBindings(), func(b rbacv1.ClusterRoleBinding) bool {
-		return !slices.ContainsFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == b.RoleRef.Name })
-	})
 }
 
 func reconcileRole(ctx context.Context, client kubernetes.Interface, role rbacv1.ClusterRole) error {

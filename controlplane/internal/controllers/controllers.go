@@ -9,9 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +97,8 @@ func Start(ctx context.Context, cfg Config) error {
 
 // startGarbage runs the collector, which discovers kinds when a definition changes or a kind gets its first object.
 func (c *controllers) startGarbage(ctx context.Context) error {
-	mapper := &freshMapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))}
+	known := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	mapper := &freshMapper{known, rate.NewLimiter(rate.Every(mapperPause), 1)}
 	gc, err := garbagecollector.NewGarbageCollector(ctx, c.Client, c.metadata, mapper, garbagecollector.DefaultIgnoredResources(), c.informers, c.started)
 	if err != nil {
 		return fmt.Errorf("building garbage collector: %w", err)
@@ -129,8 +132,12 @@ func (c *controllers) startQuota(ctx context.Context) error {
 		if !isCustom(kind.Group) {
 			return true
 		}
-		all, err := quotas.Lister().List(labels.Everything())
-		return err == nil && anyCounts(all, kind)
+		all, _ := quotas.Lister().List(labels.Everything()) // a cache returns no error
+		name := corev1.ResourceName("count/" + strings.TrimSuffix(kind.String(), "."))
+		return slices.ContainsFunc(all, func(q *corev1.ResourceQuota) bool {
+			_, counted := q.Spec.Hard[name]
+			return counted
+		})
 	}
 	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: changes, wanted: wanted}
 	q, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
@@ -151,16 +158,6 @@ func (c *controllers) startQuota(ctx context.Context) error {
 	c.Run(func(ctx context.Context) { q.Run(ctx, quotaWorkers) })
 	c.Run(func(ctx context.Context) { q.Sync(ctx, d.ServerPreferredNamespacedResources, watchPause) })
 	return nil
-}
-
-func anyCounts(quotas []*corev1.ResourceQuota, kind schema.GroupResource) bool {
-	name := corev1.ResourceName("count/" + strings.TrimSuffix(kind.String(), "."))
-	for _, q := range quotas {
-		if _, ok := q.Spec.Hard[name]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *controllers) startRoles(context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/client-go/discovery"
@@ -68,14 +68,13 @@ func isCustom(group string) bool {
 type Used struct {
 	count func(ctx context.Context, kind schema.GroupResource) (int64, error)
 
-	changed signal // set when a kind gets its first object
-	mu      sync.RWMutex
-	used    sets.Set[schema.GroupResource]
+	changed signal   // set when a kind gets its first object
+	used    sync.Map // of schema.GroupResource
 }
 
 // NewUsed returns an empty set that counts the objects of unknown kinds by count.
 func NewUsed(count func(context.Context, schema.GroupResource) (int64, error)) *Used {
-	return &Used{count: count, used: sets.New[schema.GroupResource](), changed: newSignal()}
+	return &Used{count: count, changed: newSignal()}
 }
 
 // Handles reports whether the plugin admits an operation.
@@ -83,36 +82,27 @@ func (k *Used) Handles(op admission.Operation) bool { return op == admission.Cre
 
 // Admit records the kind and never refuses.
 func (k *Used) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if kind := a.GetResource().GroupResource(); a.GetSubresource() == "" && isCustom(kind.Group) && !k.has(kind) {
-		k.add(kind)
+	kind := a.GetResource().GroupResource()
+	if a.GetSubresource() != "" || !isCustom(kind.Group) {
+		return nil
+	}
+	if _, known := k.used.LoadOrStore(kind, nil); !known {
 		k.changed.set()
 	}
 	return nil
 }
 
-func (k *Used) has(kind schema.GroupResource) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.used.Has(kind)
-}
-
-func (k *Used) add(kind schema.GroupResource) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.used.Insert(kind)
-}
-
 // Has reports whether a kind has objects. It counts those of a kind that it has not seen.
 func (k *Used) Has(ctx context.Context, kind schema.GroupResource) bool {
-	if !isCustom(kind.Group) || k.has(kind) {
+	if _, known := k.used.Load(kind); known || !isCustom(kind.Group) {
 		return true
 	}
 	n, err := k.count(ctx, kind)
-	if err != nil || n > 0 { // in doubt the kind is watched
-		k.add(kind)
-		return true
+	if err == nil && n == 0 {
+		return false
 	}
-	return false
+	k.used.Store(kind, nil) // in doubt the kind is watched
+	return true
 }
 
 // A signal is set until the next wait, however often it is set. A new one is set.
@@ -193,27 +183,15 @@ const mapperPause = time.Second
 // owned something.
 type freshMapper struct {
 	meta.ResettableRESTMapper
-
-	mu    sync.Mutex
-	reset time.Time // when it last discovered kinds
+	resets *rate.Limiter
 }
 
 // RESTMapping finds the kind of an owner for the collector.
 func (m *freshMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.ResettableRESTMapper.RESTMapping(kind, versions...)
-	if !meta.IsNoMatchError(err) || !m.mayReset() {
+	if !meta.IsNoMatchError(err) || !m.resets.Allow() {
 		return mapping, err
 	}
 	m.Reset()
 	return m.ResettableRESTMapper.RESTMapping(kind, versions...)
-}
-
-func (m *freshMapper) mayReset() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if time.Since(m.reset) < mapperPause {
-		return false
-	}
-	m.reset = time.Now()
-	return true
 }

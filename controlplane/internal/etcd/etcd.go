@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package etcd runs an embedded etcd on a Unix socket, for one process.
-//
-//	store, err := etcd.Start(dataDir, false, log)
-//	err = store.WaitReady(ctx)
 package etcd
 
 import (
@@ -59,9 +56,9 @@ func (s *Store) WaitReady(ctx context.Context) error {
 		go s.watch()
 		return nil
 	case err := <-s.Etcd.Err():
-		return fmt.Errorf("waiting for the store: %w", err)
+		return err
 	case err := <-s.failed:
-		return fmt.Errorf("waiting for the store: %w", err)
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -103,7 +100,8 @@ func (s *Store) config(dataDir string, noSync bool, log logr.Logger) *embed.Conf
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.EnableGRPCGateway = false
 	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else every request is reported as slow
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newZapLogger(log, s.fail))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapCore{log.WithName("etcd")},
+		zap.WithFatalHook(endGoroutine(s.fail)), zap.WithPanicHook(endGoroutine(s.fail))))
 	return cfg
 }
 
@@ -159,31 +157,26 @@ func (s *Store) Count(ctx context.Context, kind schema.GroupResource) (int64, er
 	return r.Count, nil
 }
 
-// newZapLogger returns a zap logger that writes to log. Where etcd would end the process or panic, it calls fail instead, and only the
-// current goroutine ends.
-func newZapLogger(log logr.Logger, fail func(error)) *zap.Logger {
-	end := endGoroutine{fail: fail}
-	return zap.New(&zapCore{log: log.WithName("etcd")}, zap.WithFatalHook(end), zap.WithPanicHook(end))
+// endGoroutine replaces what ends the process or panics: it reports the error, and only the current goroutine ends.
+type endGoroutine func(error)
+
+func (fail endGoroutine) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	fail(fmt.Errorf("%s: %v", entry.Message, decode(fields)["error"]))
+	runtime.Goexit()
 }
 
-type endGoroutine struct{ fail func(error) }
-
-func (e endGoroutine) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+func decode(fields []zapcore.Field) map[string]any {
 	enc := zapcore.NewMapObjectEncoder()
 	for _, f := range fields {
 		f.AddTo(enc)
 	}
-	e.fail(fmt.Errorf("%s: %v", entry.Message, enc.Fields["error"]))
-	runtime.Goexit()
+	return enc.Fields
 }
 
 // zapCore writes zap's entries to a logr.Logger: warnings as information, information at V(1), debugging at V(5).
-type zapCore struct {
-	log    logr.Logger
-	fields []zapcore.Field
-}
+type zapCore struct{ log logr.Logger }
 
-func (c *zapCore) Enabled(level zapcore.Level) bool {
+func (c zapCore) Enabled(level zapcore.Level) bool {
 	return level >= zapcore.DPanicLevel || c.log.V(verbosity(level)).Enabled()
 }
 
@@ -197,30 +190,27 @@ func verbosity(level zapcore.Level) int {
 	return 5
 }
 
-func (c *zapCore) With(fields []zapcore.Field) zapcore.Core {
-	return &zapCore{log: c.log, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+func (c zapCore) With(fields []zapcore.Field) zapcore.Core {
+	return zapCore{c.log.WithValues(keysAndValues(fields)...)}
 }
 
-func (c *zapCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (c zapCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(entry.Level) {
 		return checked.AddCore(entry, c)
 	}
 	return checked
 }
 
-func (c *zapCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	enc := zapcore.NewMapObjectEncoder()
-	for _, list := range [][]zapcore.Field{c.fields, fields} {
-		for _, f := range list {
-			f.AddTo(enc)
-		}
-	}
-	kv := make([]any, 0, 2*len(enc.Fields))
-	for k, v := range enc.Fields {
-		kv = append(kv, k, v)
-	}
-	c.log.V(verbosity(entry.Level)).Info(entry.Message, kv...)
+func (c zapCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	c.log.V(verbosity(entry.Level)).Info(entry.Message, keysAndValues(fields)...)
 	return nil
 }
 
-func (c *zapCore) Sync() error { return nil }
+func (zapCore) Sync() error { return nil }
+
+func keysAndValues(fields []zapcore.Field) (list []any) {
+	for key, value := range decode(fields) {
+		list = append(list, key, value)
+	}
+	return list
+}

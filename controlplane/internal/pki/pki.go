@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pki keeps the certificate authority, the certificates and the keys of a control plane in one folder.
-//
-//	keys := &pki.PKI{Dir: dir, Now: time.Now}
-//	err := keys.Ensure() // safe to repeat at any time; renews what is about to expire
 package pki
 
 import (
@@ -73,7 +70,8 @@ func (p *PKI) Admin() (authority, cert, key []byte, err error) {
 	return authority, pem.EncodeToMemory(block), bytes.TrimSpace(key), nil
 }
 
-// Ensure creates missing files, and renews certificates that have less than a third of their life left or other names.
+// Ensure creates missing files, and renews certificates that have less than a third of their life left or other names. It is safe to
+// repeat at any time.
 func (p *PKI) Ensure() error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return fmt.Errorf("creating key folder: %w", err)

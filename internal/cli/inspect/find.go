@@ -34,7 +34,7 @@ func (e *NotFoundError) Error() string { return e.text }
 // ErrWords reports that the words of a query do not name one object.
 var ErrWords = errors.New("name one object as KIND/NAME or KIND NAME, or a claim by its NAME")
 
-// Check reports words that cannot name one object. It sends no request.
+// Check reports words that cannot name one object.
 func (q Query) Check() error {
 	_, _, err := q.split()
 	return err
@@ -126,11 +126,7 @@ func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namesp
 				elsewhere = append(elsewhere, o.GetNamespace())
 			}
 		}
-		of := namespace
-		if !kind.Namespaced {
-			of = ""
-		}
-		items, _ := c.list(ctx, kind, of, "")
+		items, _ := c.list(ctx, kind, namespace, "")
 		for _, o := range items {
 			here = append(here, strings.ToLower(kind.Kind)+"/"+o.GetName())
 		}

@@ -40,13 +40,6 @@ const (
 	pageSize         = 500 // objects in one response
 )
 
-// Kinds of Kubernetes itself.
-var (
-	secrets    = schema.GroupKind{Kind: "Secret"}
-	namespaces = schema.GroupKind{Kind: "Namespace"}
-	events     = schema.GroupKind{Kind: "Event"}
-)
-
 // A Cluster is an API server as one user sees it.
 type Cluster struct {
 	client dynamic.Interface
@@ -123,15 +116,13 @@ func (c *Cluster) Get(ctx context.Context, of schema.GroupKind, key types.Namesp
 
 // Follow reads the object of a reference. A reference without a namespace uses the given one.
 func (c *Cluster) Follow(ctx context.Context, ref corev1.ObjectReference, namespace string) Reading {
-	if ref.Namespace == "" {
-		ref.Namespace = namespace
-	}
-	return c.Get(ctx, ref.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
+	return c.Get(ctx, ref.GroupVersionKind().GroupKind(), key)
 }
 
 // Secret reads a Secret. Its values must only be compared in memory.
 func (c *Cluster) Secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, Reading) {
-	r := c.Get(ctx, secrets, key)
+	r := c.Get(ctx, schema.GroupKind{Kind: "Secret"}, key)
 	if r.Presence != Present {
 		return nil, r
 	}
@@ -145,22 +136,18 @@ func (c *Cluster) Secret(ctx context.Context, key types.NamespacedName) (*corev1
 
 // Namespace reads a namespace.
 func (c *Cluster) Namespace(ctx context.Context, name string) Reading {
-	return c.Get(ctx, namespaces, types.NamespacedName{Name: name})
+	return c.Get(ctx, schema.GroupKind{Kind: "Namespace"}, types.NamespacedName{Name: name})
 }
 
-// Events returns the events of an object, the oldest first. The server keeps them for an hour; those of cluster-scoped objects are in
-// namespace default.
+// Events returns the events of an object, the oldest first. Those of cluster-scoped objects are in namespace default.
 func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) ([]corev1.Event, Presence) {
-	kind, ok := c.Kind(events)
+	kind, ok := c.Kind(schema.GroupKind{Kind: "Event"})
 	if !ok {
 		return nil, NoKind
 	}
-	namespace := about.GetNamespace()
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
+	namespace := cmp.Or(about.GetNamespace(), metav1.NamespaceDefault)
 	selector := fields.OneTermEqualSelector("involvedObject.uid", string(about.GetUID()))
-	list, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector.String(), Limit: pageSize})
+	items, err := c.list(ctx, kind, namespace, selector.String())
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, NoAccess
@@ -168,7 +155,7 @@ func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) 
 		return nil, Unreadable
 	}
 	var all []corev1.Event
-	for _, item := range list.Items {
+	for _, item := range items {
 		var e corev1.Event
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e); err == nil {
 			all = append(all, e)
@@ -194,8 +181,11 @@ func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.
 	}
 }
 
-// list returns objects of a kind by field selector, in all namespaces if the given one is empty. It returns one page at most.
+// list returns one page of objects by field selector. Without a namespace, or for a cluster-scoped kind, it returns all.
 func (c *Cluster) list(ctx context.Context, kind Kind, namespace, selector string) ([]unstructured.Unstructured, error) {
+	if !kind.Namespaced {
+		namespace = ""
+	}
 	list, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: pageSize})
 	if err != nil {
 		return nil, err
@@ -299,11 +289,11 @@ func (c *Cluster) kindsWhere(matches func(Kind) bool) (kinds []Kind) {
 
 // Kind returns a kind in the version that the server prefers. It is not ok if the server does not have the kind.
 func (c *Cluster) Kind(of schema.GroupKind) (k Kind, ok bool) {
-	i := slices.IndexFunc(c.kinds, func(k Kind) bool { return k.GroupKind() == of })
-	if i < 0 {
+	found := c.kindsWhere(func(k Kind) bool { return k.GroupKind() == of })
+	if len(found) == 0 {
 		return Kind{}, false
 	}
-	return c.kinds[i], true
+	return found[0], true
 }
 
 // ProviderConfigKind returns the configuration kind of a managed kind by its name, empty for ProviderConfig. Its group is a suffix of the
@@ -386,29 +376,19 @@ func Reference(o *unstructured.Unstructured, path ...string) (ref corev1.ObjectR
 	return ref, ref.Name != ""
 }
 
-// ConnectionSecret returns the connection Secret of a claim or managed resource; that of a namespaced object is in its namespace. It
-// is not ok if the object names none.
+// ConnectionSecret returns the connection Secret that a claim or managed resource names; a namespaced object has it in its namespace.
 func ConnectionSecret(o *unstructured.Unstructured) (key types.NamespacedName, ok bool) {
 	ref, ok := Reference(o, "spec", "writeConnectionSecretToRef")
-	key = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	if o.GetNamespace() != "" {
-		key.Namespace = o.GetNamespace()
-	}
-	return key, ok
+	return types.NamespacedName{Namespace: cmp.Or(o.GetNamespace(), ref.Namespace), Name: ref.Name}, ok
 }
 
 // When returns the last time of an event.
 func When(e corev1.Event) time.Time {
-	last := e.EventTime.Time
-	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time} {
-		if t.After(last) {
-			last = t
-		}
+	times := []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time}
+	if e.Series != nil {
+		times = append(times, e.Series.LastObservedTime.Time)
 	}
-	if e.Series != nil && e.Series.LastObservedTime.After(last) {
-		last = e.Series.LastObservedTime.Time
-	}
-	return last
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // Plain returns a text as one line without control characters, which could manipulate a terminal.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -138,9 +137,13 @@ type ControllersConfig struct {
 // Controllers returns the service that runs the controllers of all providers. It is ready when they work, with leader election
 // when this process leads.
 func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
-	spans, err := newSpanExport(cfg.Log, cfg.Version, os.Getenv)
+	spans, err := exportSpans(cfg.Log, cfg.Version)
 	if err != nil {
 		return Service{}, err
+	}
+	reconcilers := []managed.ReconcilerOption{managed.WithPollInterval(cfg.PollInterval)}
+	if spans != nil {
+		reconcilers = append(reconcilers, managed.WithTracerProvider(spans))
 	}
 	namespace := ""
 	if cfg.LeaderElect {
@@ -157,7 +160,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		HealthListen:   cfg.HealthListen,
 		MetricsListen:  cfg.Metrics.Address,
 		MetricsGiveWay: !cfg.Metrics.Chosen,
-		Reconcilers:    append(spans.options(), managed.WithPollInterval(cfg.PollInterval)),
+		Reconcilers:    reconcilers,
 	}, cfg.Providers...)
 	if err != nil {
 		return Service{}, err
@@ -165,7 +168,9 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	return Service{
 		Name: "controllers",
 		Run: func(ctx context.Context) error {
-			defer spans.flush(ctx)
+			if spans != nil {
+				defer flush(ctx, spans)
+			}
 			return mgr.Start(ctx)
 		},
 		Ready: mgr.Elected(),

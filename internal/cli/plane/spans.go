@@ -6,6 +6,7 @@ package plane
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -15,37 +16,31 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
-
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // flushTimeout bounds the export of the last spans when the process ends.
 const flushTimeout = 5 * time.Second
 
-// A spanExport sends spans as OpenTelemetry's standard environment variables configure it. Without them it sends none.
-type spanExport struct {
-	provider *trace.TracerProvider // nil for none
-}
-
-// newSpanExport reads the variables. A setting that this program does not support is an error, since the user wants spans.
-func newSpanExport(log logr.Logger, version string, getenv func(string) string) (spanExport, error) {
-	wanted, err := spansWanted(getenv)
+// exportSpans returns what sends spans as OpenTelemetry's standard environment variables configure it, nil for nothing. A setting that
+// this program does not support is an error, since the user wants spans.
+func exportSpans(log logr.Logger, version string) (*trace.TracerProvider, error) {
+	wanted, err := spansWanted(os.Getenv)
 	if !wanted || err != nil {
-		return spanExport{}, err
+		return nil, err
 	}
 	ctx := context.Background() // nothing is sent yet
 	exporter, err := otlptracegrpc.New(ctx)
 	if err != nil {
-		return spanExport{}, fmt.Errorf("setting up the export of spans: %w", err)
+		return nil, fmt.Errorf("setting up the export of spans: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "bowline"), attribute.String("service.version", version)),
 		resource.WithFromEnv())
 	if err != nil {
-		return spanExport{}, fmt.Errorf("reading OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, fmt.Errorf("reading OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Info("Cannot export spans", "error", err.Error()) }))
-	return spanExport{trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))}, nil
+	return trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about)), nil
 }
 
 func spansWanted(getenv func(string) string) (bool, error) {
@@ -72,21 +67,11 @@ func spansWanted(getenv func(string) string) (bool, error) {
 	return true, nil
 }
 
-func (e spanExport) options() []managed.ReconcilerOption {
-	if e.provider == nil {
-		return nil
-	}
-	return []managed.ReconcilerOption{managed.WithTracerProvider(e.provider)}
-}
-
 // flush sends the recorded spans, also after the end of ctx.
-func (e spanExport) flush(ctx context.Context) {
-	if e.provider == nil {
-		return
-	}
+func flush(ctx context.Context, spans *trace.TracerProvider) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	if err := e.provider.Shutdown(ctx); err != nil {
+	if err := spans.Shutdown(ctx); err != nil {
 		otel.Handle(err)
 	}
 }

@@ -31,23 +31,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Namespace holds the service accounts of all teams, and nothing else.
-const Namespace = "bowline-teams"
-
-// Group contains the accounts of all teams.
-const Group = "system:serviceaccounts:" + Namespace
-
 const (
+	// Namespace holds the service accounts of all teams, and nothing else.
+	Namespace = "bowline-teams"
+	// Group contains the accounts of all teams.
+	Group = "system:serviceaccounts:" + Namespace
+
 	labelTeam           = "bowline.dev/team"           // on accounts and bindings: the name of the team
 	annotationNamespace = "bowline.dev/team-namespace" // on accounts: the namespace of the team
 	annotationTokenEnds = "bowline.dev/token-ends"     // on accounts: expiry of the last token, RFC 3339
 
 	fieldManager = "bowline"
-)
 
-// Limits of the life of a token.
-const (
-	MinDuration = 10 * time.Minute // the minimum of Kubernetes
+	minDuration = 10 * time.Minute // the minimum of Kubernetes
+	// MaxDuration is the limit of the life of a token.
 	MaxDuration = 90 * 24 * time.Hour
 )
 
@@ -68,7 +65,7 @@ type Request struct {
 	Name      string        // lower case letters, digits and hyphens
 	Namespace string        // created if it is missing
 	Role      string        // one of Roles
-	Duration  time.Duration // life of its token, from MinDuration to MaxDuration
+	Duration  time.Duration // life of its token, from 10 minutes to MaxDuration
 }
 
 // Validate returns every mistake in the request.
@@ -99,7 +96,7 @@ func validateNamespace(name string) error {
 }
 
 func validateDuration(d time.Duration) error {
-	if d < MinDuration || d > MaxDuration {
+	if d < minDuration || d > MaxDuration {
 		return fmt.Errorf("a token can be valid from 10m to %.0fh, not %s; it can be renewed at any time", MaxDuration.Hours(), d)
 	}
 	return nil
@@ -133,11 +130,9 @@ func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // for one person; the server limits its load itself
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
-	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	if err != nil {
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	c, clientErr := client.New(cfg, client.Options{Scheme: scheme})
+	if err := errors.Join(err, clientErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	return &Accounts{client.WithFieldOwner(c, fieldManager)}, nil
@@ -160,14 +155,13 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	if _, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
-		return Grant{}, err
-	}
 	account := accountOf(r.Name)
 	account.Labels, account.Annotations = map[string]string{labelTeam: r.Name}, map[string]string{annotationNamespace: r.Namespace}
 	account.AutomountServiceAccountToken = new(false) // no pod acts as a team
-	if _, err := a.ensure(ctx, account); err != nil {
-		return Grant{}, err
+	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, account} {
+		if _, err := a.ensure(ctx, o); err != nil {
+			return Grant{}, err
+		}
 	}
 	if err := a.ensureBinding(ctx, r); err != nil {
 		return Grant{}, err

@@ -58,23 +58,19 @@ const (
 
 // A Node is one object of a trace. The keys of its JSON are an interface.
 type Node struct {
-	Role      inspect.Role `json:"role"`
-	Kind      string       `json:"kind,omitempty"`  // in CamelCase; empty for the external resource
-	Group     string       `json:"group,omitempty"` // of the kind
-	Namespace string       `json:"namespace,omitempty"`
-	Name      string       `json:"name,omitempty"` // empty if there is no object
-	State     State        `json:"state"`
-	Phase     string       `json:"phase,omitempty"` // of binding
-	// Reported is the state that the external system last reported.
-	Reported   string      `json:"reported,omitempty"`
-	Conditions []Condition `json:"conditions,omitempty"`
-	// Message is the last message of the object about its state.
-	Message string `json:"message,omitempty"`
-	// Problems are those of the link from the parent to this node.
-	Problems []string `json:"problems,omitempty"`
-	// Keys that a Secret has.
-	Keys     []string `json:"keys,omitempty"`
-	Children []*Node  `json:"children,omitempty"`
+	Role       inspect.Role `json:"role"`
+	Kind       string       `json:"kind,omitempty"`  // in CamelCase; empty for the external resource
+	Group      string       `json:"group,omitempty"` // of the kind
+	Namespace  string       `json:"namespace,omitempty"`
+	Name       string       `json:"name,omitempty"` // empty if there is no object
+	State      State        `json:"state"`
+	Phase      string       `json:"phase,omitempty"`    // of binding
+	Reported   string       `json:"reported,omitempty"` // the state that the external system last reported
+	Conditions []Condition  `json:"conditions,omitempty"`
+	Message    string       `json:"message,omitempty"`  // the last message of the object about its state
+	Problems   []string     `json:"problems,omitempty"` // those of the link from the parent to this node
+	Keys       []string     `json:"keys,omitempty"`     // of a Secret
+	Children   []*Node      `json:"children,omitempty"`
 }
 
 // A Condition is one of a node's conditions.
@@ -144,7 +140,6 @@ func message(status xpv1.ConditionedStatus) string {
 	return other
 }
 
-// add appends a child, unless there is none.
 func (n *Node) add(children ...*Node) {
 	n.Children = append(n.Children, slices.DeleteFunc(children, func(c *Node) bool { return c == nil })...)
 }
@@ -243,8 +238,7 @@ func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	return n
 }
 
-// class makes the node of an object's class, nil if there is none. Children of a class that is about to be used are missing objects
-// that its managed resource needs.
+// class makes the node of an object's class. Children of a class that is about to be used are missing objects that it needs.
 func (b builder) class(o *unstructured.Unstructured, used bool) *Node {
 	ref, ok := inspect.Reference(o, "spec", "classRef")
 	if !ok && used {
@@ -267,7 +261,6 @@ func (b builder) class(o *unstructured.Unstructured, used bool) *Node {
 	return n
 }
 
-// config makes the node of the provider configuration in a field, nil if there is none.
 func (b builder) config(of inspect.Kind, o *unstructured.Unstructured, path ...string) *Node {
 	ref, r, ok := b.cluster.ProviderConfig(b.ctx, of, o, path...)
 	if !ok {
@@ -281,7 +274,6 @@ func (b builder) config(of inspect.Kind, o *unstructured.Unstructured, path ...s
 	return nodeOf(inspect.RoleProviderConfig, ref, r)
 }
 
-// lost makes a node of a namespace that does not exist, nil if it exists or may exist.
 func (b builder) lost(namespace string) *Node {
 	if namespace == "" || b.cluster.Namespace(b.ctx, namespace).Presence != inspect.Missing {
 		return nil
@@ -289,8 +281,7 @@ func (b builder) lost(namespace string) *Node {
 	return &Node{Role: RoleNamespace, Name: namespace, State: StateMissing}
 }
 
-// external makes the node of the external resource. Of status.atProvider it has the state; other fields are only for people who may
-// read the managed resource.
+// external takes only the state from status.atProvider: other fields are for people who may read the managed resource.
 func external(mg *unstructured.Unstructured) *Node {
 	var reported []string
 	for _, field := range []string{"state", "status", "phase", "health", "message"} {

@@ -24,12 +24,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
-func (q *inquiry) otherChecks() []func() { return []func(){q.checkDeletion, q.checkConditions} }
-
-func (q *inquiry) configChecks() []func() {
-	return []func(){q.checkDeletion, q.checkConditions, func() { q.checkCredentials(q.object) }}
-}
-
 func (q *inquiry) checkSeen() {
 	seen := q.synced.ObservedGeneration
 	switch {
@@ -73,10 +67,7 @@ func (q *inquiry) checkDeletion() {
 			q.blocked("It is kept until its managed resource is deleted or released.", "")
 		case providerconfig.Finalizer:
 			used := advice(providerconfig.ReasonInUse)
-			if q.ready.Message != "" {
-				used.Meaning = q.ready.Message
-			}
-			q.blocked(sentence(used.Meaning), used.Action)
+			q.blocked(sentence(cmp.Or(q.ready.Message, used.Meaning)), used.Action)
 		case providerconfig.SecretFinalizer:
 			q.blocked("It is kept while a ProviderConfig that is in use names it.",
 				"Let the ProviderConfig name another Secret, or delete the users of the ProviderConfig.")
@@ -96,26 +87,16 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
-// claimChecks are the checks of a claim, in the order of the output.
-func (q *inquiry) claimChecks() []func() {
-	return []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}
-}
-
-// checkClaimConditions reports the claim's own messages, which are written for its author.
 func (q *inquiry) checkClaimConditions() {
 	if q.ready.Status == corev1.ConditionFalse && !meta.WasDeleted(q.object) {
-		known, cause := advice(q.ready.Reason), q.ready.Message
-		if cause == "" {
-			cause = known.Meaning
-		}
-		q.blocked(sentence(cause), known.Action)
+		known := advice(q.ready.Reason)
+		q.blocked(sentence(cmp.Or(q.ready.Message, known.Meaning)), known.Action)
 	}
 	if q.failing() {
 		q.blocked(sentence(q.synced.Message), "")
 	}
 }
 
-// checkClass checks whether the class exists, until the claim has a managed resource.
 func (q *inquiry) checkClass() {
 	ref, ok := inspect.Reference(q.object, "spec", "classRef")
 	_, provisioned := inspect.Reference(q.object, "spec", "resourceRef")
@@ -156,7 +137,6 @@ func (q *inquiry) checkResource() {
 	}
 }
 
-// checkBond checks whether the managed resource belongs to the claim, and explains it unless all is well.
 func (q *inquiry) checkBond(what string, r inspect.Reading) {
 	ref, named := inspect.Reference(r.Object, "spec", "claimRef")
 	if named && ref.UID != "" && ref.UID != q.object.GetUID() {
@@ -187,13 +167,6 @@ func (q *inquiry) nextOfClaim() string {
 		return "Automatically, with backoff."
 	}
 	return "As soon as the cause changes."
-}
-
-// managedChecks are the checks of a managed resource, in the order of the output.
-func (q *inquiry) managedChecks() []func() {
-	return []func(){
-		q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation, q.checkExternal, q.checkDrift,
-	}
 }
 
 func (q *inquiry) pausedBy() string {

@@ -5,7 +5,7 @@
 //
 // Controllers report typed reasons in conditions; advice is the table from a reason to its advice. No message is read: messages
 // are only printed. What conditions do not contain, this package checks itself: it reads the objects that the object names, as far
-// as this user may read them. A claim is explained together with its managed resource. The lists of checks are in checks.go.
+// as this user may read them. A claim is explained together with its managed resource.
 package why
 
 import (
@@ -52,22 +52,15 @@ type Explanation struct {
 	Namespace string       `json:"namespace,omitempty"`
 	Name      string       `json:"name"`
 	State     State        `json:"state"`
-	Ready     bool         `json:"ready"`           // whether the object can be used
-	Phase     string       `json:"phase,omitempty"` // of binding
-	// Blockers are the causes of the state, each a sentence.
-	Blockers []string `json:"blockers,omitempty"`
-	// LastStep is the last change of the object's state.
-	LastStep *Happening `json:"lastStep,omitempty"`
-	// LastError is the last failure with its reason.
-	LastError *Happening `json:"lastError,omitempty"`
-	// NextTry tells when the object is reconciled again.
-	NextTry string `json:"nextTry,omitempty"`
-	// Actions are what a person can do.
-	Actions []string `json:"whatToDo,omitempty"`
-	// Notes name what could not be read.
-	Notes []string `json:"notes,omitempty"`
-	// Because explains the managed resource of a claim.
-	Because *Explanation `json:"because,omitempty"`
+	Ready     bool         `json:"ready"`               // whether the object can be used
+	Phase     string       `json:"phase,omitempty"`     // of binding
+	Blockers  []string     `json:"blockers,omitempty"`  // causes of the state, each a sentence
+	LastStep  *Happening   `json:"lastStep,omitempty"`  // the last change of the object's state
+	LastError *Happening   `json:"lastError,omitempty"` // the last failure with its reason
+	NextTry   string       `json:"nextTry,omitempty"`   // when the object is reconciled again
+	Actions   []string     `json:"whatToDo,omitempty"`  // what a person can do
+	Notes     []string     `json:"notes,omitempty"`     // what could not be read
+	Because   *Explanation `json:"because,omitempty"`   // explains the managed resource of a claim
 }
 
 // A Happening is a step or an error.
@@ -88,14 +81,16 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	q.ready, q.synced, q.failure = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(&q.status)
 	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
 	q.readHistory()
-	checks, next := q.otherChecks(), func() string { return "" }
+	checks, next := []func(){q.checkDeletion, q.checkConditions}, func() string { return "" } // checks are in the order of the output
 	switch role {
 	case inspect.RoleClaim:
-		checks, next = q.claimChecks(), q.nextOfClaim
+		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}, q.nextOfClaim
 	case inspect.RoleManaged:
-		checks, next = q.managedChecks(), q.nextOfManaged
+		checks, next = []func(){
+			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation, q.checkExternal, q.checkDrift,
+		}, q.nextOfManaged
 	case inspect.RoleProviderConfig:
-		checks = q.configChecks()
+		checks = append(checks, func() { q.checkCredentials(o) })
 	}
 	for _, check := range checks {
 		check()
@@ -183,8 +178,7 @@ func (q *inquiry) readHistory() {
 	q.LastError = q.lastError(warning)
 }
 
-// lastStep is the latest of the times that the object records, and of the last event. Times have a precision of one second: of
-// several steps within one second the last in the list counts.
+// lastStep is the latest step. Times have a precision of one second: of several steps within one the last in the list counts.
 func (q *inquiry) lastStep(last *corev1.Event) *Happening {
 	steps := []Happening{
 		{At: q.object.GetCreationTimestamp().Time, Message: "The object was created."},
