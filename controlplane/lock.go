@@ -44,9 +44,8 @@ func Holder(dataDir string) (pid int, ok bool) {
 
 func lockPath(dataDir string) string { return filepath.Join(dataDir, "lock") }
 
-// readPID returns the process id in a lock file, 0 if there is none.
 func readPID(f *os.File) (pid int) {
-	_, _ = fmt.Fscan(f, &pid) // it is empty while the holder starts
+	_, _ = fmt.Fscan(f, &pid) // the file is empty while the holder starts
 	return pid
 }
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// kubernetesLog returns where Kubernetes' log goes: to the server that runs. klog has one logger per process, which must not be
-// replaced while it is in use, so klog gets a relay once. It is the only state of this package that outlives a server.
+// kubernetesLog returns where Kubernetes' log goes: to the server that runs. klog's logger must not be replaced while it is in use, so
+// klog gets a relay once per process.
 var kubernetesLog = sync.OnceValue(func() *atomic.Pointer[logr.Logger] {
 	target := &atomic.Pointer[logr.Logger]{}
 	target.Store(new(logr.Discard()))
@@ -21,8 +21,7 @@ var kubernetesLog = sync.OnceValue(func() *atomic.Pointer[logr.Logger] {
 	return target
 })
 
-// A relaySink forwards messages. Kubernetes' messages at level 0 are for its developers, so each message becomes one level more
-// verbose; errors stay errors.
+// A relaySink makes each message one level more verbose: Kubernetes' level 0 is for its developers. Errors stay errors.
 type relaySink struct {
 	target *atomic.Pointer[logr.Logger]
 	derive func(logr.Logger) logr.Logger // adds names and values
@@ -36,11 +35,8 @@ func (s *relaySink) Enabled(level int) bool { return s.target.Load().V(level + 1
 
 func (s *relaySink) Info(level int, msg string, kv ...any) { s.logger().V(level+1).Info(msg, kv...) }
 
-// emptyManifest is an error that Kubernetes reports at every start of a server without manifests.
-const emptyManifest = "The manifest file is empty, ignoring."
-
 func (s *relaySink) Error(err error, msg string, kv ...any) {
-	if msg != emptyManifest {
+	if msg != "The manifest file is empty, ignoring." { // at every start of a server without manifests
 		s.logger().Error(err, msg, kv...)
 	}
 }

@@ -247,7 +247,19 @@ func discovered(d discovery.DiscoveryInterface, definition *apiextensionsv1.Cust
 // that are created after Run are deleted while it still runs. An error of the function fails the test.
 func Run(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
-	_, stop = begin(t, run)
+	life, end := context.WithCancel(context.Background()) // the test's own ends before its clean-up
+	ended := make(chan error, 1)
+	go func() {
+		defer end()
+		ended <- run(life)
+	}()
+	stop = sync.OnceFunc(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
 	return stop
 }
 
@@ -277,27 +289,13 @@ func RunManager(t testing.TB, config *rest.Config, o manager.Options, setup func
 	if err := setup(mgr); err != nil {
 		t.Fatalf("controlplanetest: setting up manager: %v", err)
 	}
-	life, stop := begin(t, mgr.Start)
-	if !mgr.GetCache().WaitForCacheSync(life) {
+	synced := make(chan bool, 1)
+	stop = Run(t, func(ctx context.Context) error {
+		go func() { synced <- mgr.GetCache().WaitForCacheSync(ctx) }()
+		return mgr.Start(ctx)
+	})
+	if !<-synced {
 		t.Fatal("controlplanetest: the manager ended before its caches were filled")
 	}
 	return stop
-}
-
-// begin is Run, and returns the context of the function.
-func begin(t testing.TB, run func(context.Context) error) (life context.Context, stop func()) {
-	life, end := context.WithCancel(context.Background()) // the test's own ends before its clean-up
-	ended := make(chan error, 1)
-	go func() {
-		defer end()
-		ended <- run(life)
-	}()
-	stop = sync.OnceFunc(func() {
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return life, stop
 }

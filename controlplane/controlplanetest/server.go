@@ -28,17 +28,14 @@ import (
 )
 
 const (
-	// kubeconfigVariable names the kubeconfig of a running server to use instead.
 	kubeconfigVariable = "BOWLINE_TEST_KUBECONFIG"
-
-	module = "github.com/bowline-dev/bowline"
+	module             = "github.com/bowline-dev/bowline"
 
 	buildLimit = 20 * time.Minute // the first build compiles Kubernetes
 	startLimit = time.Minute
 	logTail    = 4 << 10
 )
 
-// shared connects to the run's server once per test binary.
 var shared = sync.OnceValues(connect)
 
 // connect returns the administrator's access to the run's server. The first test binary starts it.
@@ -73,8 +70,7 @@ func connect() (*rest.Config, error) {
 	return config, nil
 }
 
-// owner returns the process with which the shared server ends: the go command that started this test binary and its siblings, or
-// else this process.
+// owner returns the process with which the shared server ends: the go command that runs the test binaries, else this process.
 func owner() (string, error) {
 	parent := os.Getppid()
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err == nil && filepath.Base(exe) == "go" {
@@ -144,8 +140,8 @@ func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 	return nil
 }
 
-// build builds the server from this module's source, in a checkout or in the module cache. The result stays in the user's cache folder,
-// where the go command checks whether it is up to date. It stays as it is until its lock is closed; a running server keeps its file.
+// build builds the server in the user's cache folder, where the go command checks whether it is up to date. The program does not change
+// until its lock is closed.
 func build(ctx context.Context) (binary string, lock *os.File, err error) {
 	dir, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil {
@@ -208,8 +204,7 @@ func (f folder) lock() string  { return filepath.Join(string(f), "start.lock") }
 
 func folderPrefix() string { return fmt.Sprintf("bowline-test-%d-", os.Getuid()) }
 
-// openFolder creates or finds the folder of a run's server. It must belong to this user and be private, since any user can write to the
-// temporary folder.
+// openFolder creates or finds the folder of a run's server. It must be private, since any user can write to the temporary folder.
 func openFolder(owner string) (folder, error) {
 	path := filepath.Join(os.TempDir(), folderPrefix()+owner)
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -20,8 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// A leak is an object whose external resource may exist under an unknown name. `bowline leaks -o json` prints a list of leaks;
-// the keys are an interface.
+// A leak is an object whose external resource may exist under an unknown name. The keys of its JSON are an interface.
 type leak struct {
 	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
 	Namespace string            `json:"namespace,omitempty"`
@@ -95,12 +94,8 @@ func leakOf(o *unstructured.Unstructured) (l leak, ok bool) {
 	}
 	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
 	return leak{
-		Kind:      labels[meta.ExternalLabelKind],
-		Namespace: o.GetNamespace(),
-		Name:      o.GetName(),
-		Since:     meta.GetExternalCreatePending(o),
-		Deleted:   meta.WasDeleted(o),
-		LookFor:   labels,
+		Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(),
+		Since: meta.GetExternalCreatePending(o), Deleted: meta.WasDeleted(o), LookFor: labels,
 	}, true
 }
 

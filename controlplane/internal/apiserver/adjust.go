@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"runtime/debug"
@@ -27,10 +28,8 @@ import (
 // establishedLead is longer than the delay of the first objects of a new kind.
 const establishedLead = 3 * time.Second
 
-// establishAtOnce backdates the moment at which a custom resource definition is established.
-//
-// The handler of custom resources delays a create by two seconds if its definition was established less than two seconds ago, for
-// other servers. There are no other servers here.
+// establishAtOnce backdates the moment at which a definition is established: for other servers, which do not exist here, the handler
+// delays creates within two seconds of it.
 type establishAtOnce struct{}
 
 func (establishAtOnce) Handles(op admission.Operation) bool { return op == admission.Update }
@@ -95,10 +94,7 @@ type reportedVersion struct {
 
 // Info adds the version, which Kubernetes otherwise knows only in its release builds.
 func (v reportedVersion) Info() *version.Info {
-	info := v.EffectiveVersion.Info()
-	if info == nil {
-		info = new(kubeversion.Get())
-	}
+	info := cmp.Or(v.EffectiveVersion.Info(), new(kubeversion.Get()))
 	info.GitVersion = v.gitVersion
 	if major, rest, ok := strings.Cut(strings.TrimPrefix(v.gitVersion, "v"), "."); ok {
 		info.Major = major
@@ -124,8 +120,7 @@ func withVersion(v compatibility.EffectiveVersion) compatibility.EffectiveVersio
 	return v
 }
 
-// emptySchema serves an empty OpenAPI v2, which is off (see adjustGeneric). kubectl reads it before it sends the items of a List; the
-// server validates each item.
+// emptySchema serves an empty OpenAPI v2, which kubectl reads before it sends the items of a List; the server validates each item.
 func emptySchema(w http.ResponseWriter, req *http.Request) {
 	const protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	if strings.Contains(req.Header.Get("Accept"), protobuf) {

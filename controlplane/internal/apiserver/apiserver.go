@@ -1,10 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver runs the generic API server of Kubernetes with custom resources, without pods and nodes.
-//
-// Start wires three servers into a chain from the served groups, creates the built-in objects and starts the
-// controllers (package controllers).
+// Package apiserver runs the generic API server of Kubernetes with custom resources, without pods and nodes, and its controllers.
 package apiserver
 
 import (
@@ -188,8 +185,7 @@ func isStarting(err error) bool {
 		code >= http.StatusInternalServerError
 }
 
-// A Listener closes its connections with itself. The server closes it when all requests but watches are answered; net/http would wait
-// another second for its peers.
+// A Listener closes its connections with itself. net/http would wait another second for peers that watch.
 type Listener struct {
 	*net.TCPListener
 	conns  sync.Map // of *trackedConn

@@ -32,8 +32,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
 )
 
-// chain is the API server: the aggregator, which merges discovery and schemas, in front of the server of built-in kinds, in front of
-// the server of custom kinds.
+// chain is the aggregator, which merges discovery and schemas, in front of the servers of built-in and of custom kinds.
 type chain struct {
 	aggregator  *aggregatorserver.APIAggregator
 	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
@@ -47,8 +46,7 @@ func (c *chain) ready(ctx context.Context) error {
 	return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// buildChain wires the three servers. Nothing runs yet. The store must serve when waitStore returns: the work before takes as long as
-// the store needs to elect itself.
+// buildChain wires the three servers; nothing runs yet. It waits for the store late, which elects itself meanwhile.
 func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *controllers.Used, waitStore func() error) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
 	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, controllers.Served(), openAPIDefinitions)

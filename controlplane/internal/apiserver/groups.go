@@ -89,14 +89,10 @@ func openAPIDefinitions(ref openapi.ReferenceCallback) map[string]openapi.OpenAP
 	return all
 }
 
-// bootstrapWriters is the number of built-in objects written at a time.
-const bootstrapWriters = 8
-
-// bootstrap creates the system's namespaces and the default cluster roles with their bindings. It is safe to repeat, and writes only
-// differences.
+// bootstrap creates the system's namespaces and the default cluster roles with their bindings. When repeated, it writes differences.
 func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(bootstrapWriters)
+	g.SetLimit(8)
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic} {
 		g.Go(func() error {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

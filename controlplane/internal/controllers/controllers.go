@@ -191,8 +191,8 @@ func onAny(changes signal) cache.ResourceEventHandler {
 	}
 }
 
-// namespaces empties and removes deleted namespaces with Kubernetes' own deleter behind another queue: the stock controller waits five
-// seconds for other servers before it starts, and eight between two attempts while finalizers hold objects back.
+// namespaces empties and removes deleted namespaces with Kubernetes' deleter behind another queue: the stock controller waits five
+// seconds before it starts, and eight between two attempts.
 type namespaces struct {
 	deleter deletion.NamespacedResourcesDeleterInterface
 	queue   workqueue.TypedRateLimitingInterface[string]
@@ -246,8 +246,7 @@ func (n *namespaces) work(ctx context.Context) {
 	}
 }
 
-// delete empties a namespace. While objects remain, or after a failure, it requeues with backoff; the namespace's conditions report
-// what remains.
+// delete requeues with backoff while objects remain, which the namespace's conditions report, or after a failure.
 func (n *namespaces) delete(ctx context.Context, name string) {
 	err := n.deleter.Delete(ctx, name)
 	if err == nil {

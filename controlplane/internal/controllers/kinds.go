@@ -62,9 +62,8 @@ func isCustom(group string) bool {
 	return !slices.ContainsFunc(groups(), func(gv schema.GroupVersion) bool { return gv.Group == group })
 }
 
-// Used knows which custom kinds have, or ever had, objects. Watching a kind takes over a megabyte, so the garbage collector watches
-// only these: a kind without objects neither owns nor is owned. As an admission plugin it sees the first object of a kind before
-// that is stored.
+// Used knows which custom kinds have, or ever had, objects. The garbage collector watches only these, since a watch takes over a megabyte.
+// As an admission plugin it sees the first object of a kind before that is stored.
 type Used struct {
 	count func(ctx context.Context, kind schema.GroupResource) (int64, error)
 
@@ -130,11 +129,9 @@ func (s signal) wait(ctx context.Context, timeout time.Duration) {
 	}
 }
 
-// discoveryResync is when a controller discovers kinds again without a signal.
-const discoveryResync = 5 * time.Minute
+const discoveryResync = 5 * time.Minute // without a signal
 
-// discoverer is discovery for a controller that polls it for the kinds to watch: it blocks until something may have changed, and
-// returns only the wanted kinds.
+// discoverer is discovery for a controller that polls it: it blocks until something may have changed, and returns the wanted kinds.
 type discoverer struct {
 	discovery.DiscoveryInterface
 	ctx     context.Context // of the controller; the interface has no room for one
@@ -142,7 +139,7 @@ type discoverer struct {
 	wanted  func(schema.GroupResource) bool
 }
 
-// ServerPreferredResources is what the garbage collector calls.
+// ServerPreferredResources is for the garbage collector.
 func (d *discoverer) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return d.discover(d.DiscoveryInterface.ServerPreferredResources)
 }
@@ -175,12 +172,10 @@ func (d *discoverer) filter(lists []*metav1.APIResourceList) []*metav1.APIResour
 	return lists
 }
 
-// mapperPause is the minimum time between two discoveries because of unknown kinds.
-const mapperPause = time.Second
+const mapperPause = time.Second // at least, between two discoveries because of unknown kinds
 
-// freshMapper is a mapper for the garbage collector that discovers kinds again when it does not know one. The collector resets its
-// mapper only when it begins to watch a kind, and ours does not watch kinds without objects; yet the last of their objects may have
-// owned something.
+// freshMapper discovers kinds again when it does not know one. The garbage collector resets its mapper only when it begins to watch a
+// kind, and it does not watch kinds without objects, of which the last may have owned something.
 type freshMapper struct {
 	meta.ResettableRESTMapper
 	resets *rate.Limiter

@@ -64,8 +64,7 @@ func (s *Store) WaitReady(ctx context.Context) error {
 	}
 }
 
-// openSocket chooses the socket's path. A path too long for the kernel is reached through this process's own handle of
-// the folder.
+// openSocket chooses the socket's path. If it is too long for the kernel, it leads through this process's handle of the folder.
 func (s *Store) openSocket(dataDir string) error {
 	s.socket = filepath.Join(dataDir, "etcd.sock")
 	if len(s.socket) <= maxSocketPath {

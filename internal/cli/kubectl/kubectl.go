@@ -47,8 +47,7 @@ of $%s, else of the only running server of this user. An explicit --kubeconfig t
 	}
 }
 
-// takeDataDir reads --data-dir in front of kubectl's own arguments and returns the rest. Flags given before the word kubectl
-// arrive here too.
+// takeDataDir reads --data-dir in front of kubectl's arguments, also from before the word kubectl, and returns the rest.
 func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 	for len(args) > 0 {
 		name, value, joined := strings.Cut(args[0], "=")
@@ -67,8 +66,8 @@ func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 	return args, nil
 }
 
-// pointKubectl makes the server's kubeconfig the default of this process, for kubectl and its plugins. KUBECONFIG and ~/.kube of the
-// user are never used: a command must not reach another cluster by mistake.
+// pointKubectl makes the server's kubeconfig the default for kubectl and its plugins. The user's own is never used, since a command must
+// not reach another cluster by mistake.
 func pointKubectl(folder *datadir.Flag, args []string) error {
 	kubeconfig := os.DevNull
 	dataDir, err := folder.Running()

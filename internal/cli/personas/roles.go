@@ -39,9 +39,6 @@ const (
 	Browse = "bowline-browse"
 )
 
-// aggregateTo is the prefix of the label that adds a role's rules to one of Kubernetes' own.
-const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
-
 // Roles returns the cluster roles for the kinds of these definitions, by their categories. A kind without one of the categories claims,
 // targets, classes, managed and provider is in no role.
 func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
@@ -58,9 +55,7 @@ func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.Cl
 func read() []string { return []string{"get", "list", "watch"} }
 
 // write covers objects, not their statuses, which controllers write.
-func write() []string {
-	return []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-}
+func write() []string { return append(read(), "create", "update", "patch", "delete") }
 
 // secrets grants reading connection Secrets. Only controllers write them.
 func secrets() []rbacv1.PolicyRule {
@@ -72,12 +67,9 @@ func events() []rbacv1.PolicyRule {
 }
 
 func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterRole {
-	r := rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules:      slices.Concat(rules...),
-	}
+	r := rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: slices.Concat(rules...)}
 	if aggregated != "" {
-		r.Labels = map[string]string{aggregateTo + aggregated: "true"}
+		r.Labels = map[string]string{"rbac.authorization.k8s.io/aggregate-to-" + aggregated: "true"}
 	}
 	return r
 }

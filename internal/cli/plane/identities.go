@@ -58,8 +58,7 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructu
 	return nil
 }
 
-// Identities returns the namespaces, accounts, roles and bindings of the controllers and of people, given the definitions of the
-// providers.
+// Identities returns the namespaces, accounts, roles and bindings of the controllers and of people.
 func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomResourceDefinition) ([]*unstructured.Unstructured, error) {
 	rules := provider.CommonRules()
 	for _, p := range from {
@@ -105,8 +104,7 @@ func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// bare converts objects for server-side apply: with their kinds, and without the fields that the server owns, which would be applied
-// as empty.
+// bare converts objects for server-side apply: with kinds, and without fields of the server, which would be applied as empty.
 func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
@@ -146,8 +144,7 @@ func (s tokenSource) Token() (*oauth2.Token, error) {
 	return &oauth2.Token{AccessToken: response.Status.Token, Expiry: time.Now().Round(0).Add(half)}, nil
 }
 
-// controllersAccess returns the controllers' access to the administrator's server: the same certificate authority, and tokens
-// instead of the administrator's certificate.
+// controllersAccess returns access to the administrator's server with tokens instead of the administrator's certificate.
 func controllersAccess(admin *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	cfg := &rest.Config{
 		Host:            admin.Host,

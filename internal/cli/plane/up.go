@@ -3,10 +3,8 @@
 
 // Package plane wires the parts of a control plane: the API server, the local cloud and the controllers of all providers.
 //
-// Each part is a Service. A Stack (stack.go) gives several services one lifetime: they stop in the reverse order of their
-// start, and the failure of one stops all. The commands apiserver, cloud and controllers run one service each; up runs the
-// three, wired by Plane: the controllers use a service account of their own (identities.go), and never the administrator's
-// certificate.
+// Each part is a Service. A Stack gives several services one lifetime. The commands apiserver, cloud and controllers run one service
+// each; up runs the three, wired by Plane.
 package plane
 
 import (
@@ -39,8 +37,7 @@ type Plane struct {
 	Controllers ControllerOptions
 }
 
-// Start starts the services in the order of their needs: the API server and the cloud side by side, then the controllers, which
-// use both.
+// Start starts the API server and the cloud side by side, then the controllers, which use both.
 func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datadir.RunFile, error) {
 	if err := p.Controllers.Validate(); err != nil {
 		return datadir.RunFile{}, err
@@ -78,8 +75,7 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	return state, nil
 }
 
-// startControllers prepares the server as its administrator, whose certificate this process holds anyway, and runs the controllers
-// as their service account.
+// startControllers prepares the server as its administrator, and runs the controllers as their service account.
 func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest.Config,
 	definitions []*apiextensionsv1.CustomResourceDefinition, log *logs.Logs) error {
 	identities, err := Identities(p.Providers, definitions)

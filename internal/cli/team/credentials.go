@@ -22,8 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// checkNamespace refuses a namespace with Secrets of a configuration, a class or a cluster-scoped managed resource: a team reads all
-// Secrets of its namespace.
+// checkNamespace refuses a namespace with Secrets of the platform, since a team reads all Secrets of its namespace.
 func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
 	var definitions apiextensionsv1.CustomResourceDefinitionList
 	if err := a.client.List(ctx, &definitions); err != nil {
@@ -54,15 +53,13 @@ func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
 	return nil
 }
 
-// mayNameSecrets reports whether objects of a kind may name Secrets of the platform. A namespaced managed resource names only Secrets of
-// its own namespace, which are meant for that namespace.
+// mayNameSecrets is false for a namespaced managed resource, which names only Secrets that are meant for its namespace.
 func mayNameSecrets(d apiextensionsv1.CustomResourceDefinition) bool {
 	is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
 	return is("classes") || is("provider") || is("managed") && d.Spec.Scope == apiextensionsv1.ClusterScoped
 }
 
-// namesSecretsIn reports whether an object names Secrets of a namespace: by references, which name the namespace or mean that of the
-// object, or as the namespace for new Secrets.
+// namesSecretsIn finds references, which name the namespace or mean that of the object, and the namespace for new Secrets.
 func namesSecretsIn(o unstructured.Unstructured, namespace string) bool {
 	var named func(value any) bool
 	named = func(value any) bool {
@@ -121,16 +118,12 @@ func LoadAdmin(path string) (*rest.Config, *clientcmdapi.Cluster, error) {
 // Kubeconfig returns a kubeconfig with nothing but one cluster, the team's namespace and its token.
 func (g Grant) Kubeconfig(cluster *clientcmdapi.Cluster) ([]byte, error) {
 	const name = "bowline"
-	content, err := clientcmd.Write(clientcmdapi.Config{
+	return clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: g.Name,
 		Clusters:       map[string]*clientcmdapi.Cluster{name: cluster},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{g.Name: {Token: g.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{g.Name: {Cluster: name, AuthInfo: g.Name, Namespace: g.Namespace}},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding kubeconfig: %w", err)
-	}
-	return content, nil
 }
 
 // CheckOverwrite refuses to replace anything but a kubeconfig of the same team, and reports a file that cannot be written before

@@ -139,8 +139,7 @@ func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 }
 
 // Create creates a team and a token. An existing team gets the role of the request and a new token, and keeps its namespace. It refuses
-// namespaces of the system, namespace default, which has the events of cluster-scoped objects, and namespaces with credentials of the
-// platform: the team could read them.
+// namespaces of the system or with events or credentials of the platform, which the team could read.
 func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	err := r.Validate()
 	for _, check := range []func(context.Context, Request) error{a.checkRole, a.checkNamespace, a.checkAccount} {
@@ -176,8 +175,7 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 }
 
 // Renew creates another token for a team. Older tokens stay valid until they expire; to invalidate them, revoke the team. It refuses the
-// namespaces that Create refuses, since the team may be older than their content. The error is an UnknownError if there is no such
-// team.
+// namespaces that Create refuses, since the team may be older than their content. It may return an UnknownError.
 func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Grant, error) {
 	if err := validateDuration(d); err != nil {
 		return Grant{}, err
@@ -256,8 +254,7 @@ func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 }
 
 // Revoke ends all access of a team, and returns the team. It deletes the bindings first, which disables all tokens. It returns other
-// bindings of the account, as kind and name: they would hold for a new team of the same name. The error is an UnknownError if there
-// is no such team.
+// bindings of the account, which would hold for a new team of the same name. It may return an UnknownError.
 func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []string, err error) {
 	bindings, err := a.bindings(ctx, client.MatchingLabels{labelTeam: name})
 	if err != nil {
