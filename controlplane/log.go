@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// kubernetesLog returns where Kubernetes' log goes: to the server that runs. klog's logger must not be replaced while it is in use, so
-// klog gets a relay once per process.
+// kubernetesLog returns where Kubernetes' log goes: to the server that runs. klog's logger must not be replaced while it is in use,
+// so klog gets a relay once per process.
 var kubernetesLog = sync.OnceValue(func() *atomic.Pointer[logr.Logger] {
 	target := &atomic.Pointer[logr.Logger]{}
 	target.Store(new(logr.Discard()))
@@ -35,8 +35,11 @@ func (s *relaySink) Enabled(level int) bool { return s.target.Load().V(level + 1
 
 func (s *relaySink) Info(level int, msg string, kv ...any) { s.logger().V(level+1).Info(msg, kv...) }
 
+// emptyManifest is an error that Kubernetes reports at every start of a server without manifests.
+const emptyManifest = "The manifest file is empty, ignoring."
+
 func (s *relaySink) Error(err error, msg string, kv ...any) {
-	if msg != "The manifest file is empty, ignoring." { // at every start of a server without manifests
+	if msg != emptyManifest {
 		s.logger().Error(err, msg, kv...)
 	}
 }

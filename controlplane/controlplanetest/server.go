@@ -140,8 +140,8 @@ func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 	return nil
 }
 
-// build builds the server in the user's cache folder, where the go command checks whether it is up to date. The program does not change
-// until its lock is closed.
+// build builds the server in the user's cache folder, where the go command checks whether it is up to date. The program does not
+// change until its lock is closed.
 func build(ctx context.Context) (binary string, lock *os.File, err error) {
 	dir, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil {

@@ -130,8 +130,8 @@ type exitCodeError struct{ code int }
 
 func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// untilSignal makes a command run, with a log, until the first signal to stop; a closed terminal counts as one. The second signal kills
-// the process.
+// untilSignal makes a command run, with a log, until the first signal to stop; a closed terminal counts as one. The second signal
+// kills the process.
 func untilSignal(cmd *cobra.Command, std Streams, run func(context.Context, *logs.Logs) error) {
 	verbosity := cmd.Flags().Int("v", 0, "log more: 1 adds actions and messages of libraries, 2 each reconcile, 4 each request")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -64,8 +64,8 @@ func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
 	return nil
 }
 
-// serve makes a command run a server of a data folder until a signal. The error of a locked folder names the commands to type next.
-func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(ctx context.Context, dataDir string, log *logs.Logs) error) {
+// serve makes a command run a server of a data folder until a signal. The error of a locked folder says what to type next.
+func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(_ context.Context, dataDir string, _ *logs.Logs) error) {
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		dataDir, err := folder.Server()
 		if err != nil {
@@ -191,7 +191,8 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 		Args: command.NoArgs,
 	}
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: the service account of the pod)")
-	cmd.Flags().BoolVar(&o.LeaderElect, "leader-elect", false, "reconcile only while this process holds the lease that all replicas share")
+	cmd.Flags().BoolVar(&o.LeaderElect, "leader-elect", false,
+		"reconcile only while this process holds the lease that all replicas share")
 	cmd.Flags().BoolVar(&o.installCRDs, "install-crds", true, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())

@@ -28,8 +28,8 @@ import (
 // establishedLead is longer than the delay of the first objects of a new kind.
 const establishedLead = 3 * time.Second
 
-// establishAtOnce backdates the moment at which a definition is established: for other servers, which do not exist here, the handler
-// delays creates within two seconds of it.
+// establishAtOnce backdates the moment at which a definition is established: the handler delays creates within two seconds of it, for
+// other servers, which do not exist here.
 type establishAtOnce struct{}
 
 func (establishAtOnce) Handles(op admission.Operation) bool { return op == admission.Update }
@@ -120,7 +120,7 @@ func withVersion(v compatibility.EffectiveVersion) compatibility.EffectiveVersio
 	return v
 }
 
-// emptySchema serves an empty OpenAPI v2, which kubectl reads before it sends the items of a List; the server validates each item.
+// emptySchema serves an empty OpenAPI v2: kubectl reads it before it sends the items of a List, which the server validates.
 func emptySchema(w http.ResponseWriter, req *http.Request) {
 	const protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	if strings.Contains(req.Header.Get("Accept"), protobuf) {

@@ -89,7 +89,7 @@ func openAPIDefinitions(ref openapi.ReferenceCallback) map[string]openapi.OpenAP
 	return all
 }
 
-// bootstrap creates the system's namespaces and the default cluster roles with their bindings. When repeated, it writes differences.
+// bootstrap creates the system's namespaces and the default cluster roles with their bindings, or corrects them.
 func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)

@@ -191,8 +191,8 @@ func onAny(changes signal) cache.ResourceEventHandler {
 	}
 }
 
-// namespaces empties and removes deleted namespaces with Kubernetes' deleter behind another queue: the stock controller waits five
-// seconds before it starts, and eight between two attempts.
+// namespaces empties and removes deleted namespaces with Kubernetes' deleter behind another queue: the stock controller waits
+// five seconds before it starts, and eight between two attempts.
 type namespaces struct {
 	deleter deletion.NamespacedResourcesDeleterInterface
 	queue   workqueue.TypedRateLimitingInterface[string]
@@ -213,7 +213,8 @@ func (c *controllers) startNamespaces(ctx context.Context) error {
 				}
 				return lists, err
 			}, corev1.FinalizerKubernetes),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
 	}
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.enqueue, UpdateFunc: func(_, obj any) { n.enqueue(obj) }}
 	if _, err := c.Builtins.Core().V1().Namespaces().Informer().AddEventHandler(handler); err != nil {

@@ -62,8 +62,8 @@ func isCustom(group string) bool {
 	return !slices.ContainsFunc(groups(), func(gv schema.GroupVersion) bool { return gv.Group == group })
 }
 
-// Used knows which custom kinds have, or ever had, objects. The garbage collector watches only these, since a watch takes over a megabyte.
-// As an admission plugin it sees the first object of a kind before that is stored.
+// Used knows which custom kinds have, or ever had, objects. The garbage collector watches only these, since a watch takes over a
+// megabyte. As an admission plugin it sees the first object of a kind before that is stored.
 type Used struct {
 	count func(ctx context.Context, kind schema.GroupResource) (int64, error)
 
@@ -131,7 +131,7 @@ func (s signal) wait(ctx context.Context, timeout time.Duration) {
 
 const discoveryResync = 5 * time.Minute // without a signal
 
-// discoverer is discovery for a controller that polls it: it blocks until something may have changed, and returns the wanted kinds.
+// discoverer is discovery for a controller that polls it: it blocks until kinds may have changed, and returns the wanted ones.
 type discoverer struct {
 	discovery.DiscoveryInterface
 	ctx     context.Context // of the controller; the interface has no room for one
@@ -174,8 +174,8 @@ func (d *discoverer) filter(lists []*metav1.APIResourceList) []*metav1.APIResour
 
 const mapperPause = time.Second // at least, between two discoveries because of unknown kinds
 
-// freshMapper discovers kinds again when it does not know one. The garbage collector resets its mapper only when it begins to watch a
-// kind, and it does not watch kinds without objects, of which the last may have owned something.
+// freshMapper discovers kinds again when it does not know one. The garbage collector resets its mapper only when it begins to
+// watch a kind, and it does not watch kinds without objects, of which the last may have owned something.
 type freshMapper struct {
 	meta.ResettableRESTMapper
 	resets *rate.Limiter

@@ -70,8 +70,8 @@ func (p *PKI) Admin() (authority, cert, key []byte, err error) {
 	return authority, pem.EncodeToMemory(block), bytes.TrimSpace(key), nil
 }
 
-// Ensure creates missing files, and renews certificates that have less than a third of their life left or other names. It is safe to
-// repeat at any time.
+// Ensure creates missing files, and renews certificates that have less than a third of their life left or other names. It is safe
+// to repeat at any time.
 func (p *PKI) Ensure() error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return fmt.Errorf("creating key folder: %w", err)

@@ -376,7 +376,7 @@ func Reference(o *unstructured.Unstructured, path ...string) (ref corev1.ObjectR
 	return ref, ref.Name != ""
 }
 
-// ConnectionSecret returns the connection Secret that a claim or managed resource names; a namespaced object has it in its namespace.
+// ConnectionSecret returns the connection Secret that an object names; that of a namespaced object is in its namespace.
 func ConnectionSecret(o *unstructured.Unstructured) (key types.NamespacedName, ok bool) {
 	ref, ok := Reference(o, "spec", "writeConnectionSecretToRef")
 	return types.NamespacedName{Namespace: cmp.Or(o.GetNamespace(), ref.Namespace), Name: ref.Name}, ok

@@ -66,8 +66,8 @@ func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 	return args, nil
 }
 
-// pointKubectl makes the server's kubeconfig the default for kubectl and its plugins. The user's own is never used, since a command must
-// not reach another cluster by mistake.
+// pointKubectl makes the server's kubeconfig the default for kubectl and its plugins. The user's own is never used, since a command
+// must not reach another cluster by mistake.
 func pointKubectl(folder *datadir.Flag, args []string) error {
 	kubeconfig := os.DevNull
 	dataDir, err := folder.Running()

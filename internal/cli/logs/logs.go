@@ -22,8 +22,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Logs makes the loggers of one process. At verbosity 0 the log has our own messages and warnings of libraries; each step more adds one
-// level of logr and klog.
+// Logs makes the loggers of one process. At verbosity 0 the log has our own messages and warnings of libraries; each step more adds
+// one level of logr and klog.
 type Logs struct {
 	verbosity int
 	mu        sync.Mutex // of out
@@ -50,7 +50,7 @@ func (l *Logs) Library(part string) logr.Logger {
 // Controllers returns the logger of our reconcilers, which log at the information level what a person should read.
 func (l *Logs) Controllers() logr.Logger { return logr.FromSlogHandler(l.Own("controllers").Handler()) }
 
-// handler returns a handler that writes a record as one readable line: time, level if it is unusual, part, message, then key=value.
+// handler writes a record as one readable line: time, level if it is unusual, part, message, then key=value.
 func (l *Logs) handler(part string, level slog.Level) slog.Handler {
 	h := &lineHandler{logs: l, part: part, line: &bytes.Buffer{}}
 	h.Handler = slog.NewTextHandler(h.line, &slog.HandlerOptions{Level: level, ReplaceAttr: onlyAttributes})

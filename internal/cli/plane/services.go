@@ -134,7 +134,7 @@ type ControllersConfig struct {
 	HealthListen string // host:port of /healthz and /readyz; empty for none
 }
 
-// Controllers returns the service that runs the controllers of all providers. With leader election it is ready when this process leads.
+// Controllers returns the service that runs the controllers of all providers. With leader election it is ready when it leads.
 func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	spans, err := exportSpans(cfg.Log, cfg.Version)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // flushTimeout bounds the export of the last spans when the process ends.
 const flushTimeout = 5 * time.Second
 
-// exportSpans returns what sends spans as OpenTelemetry's standard environment variables configure it, nil for nothing. A setting that
-// this program does not support is an error, since the user wants spans.
+// exportSpans returns what sends spans as OpenTelemetry's standard environment variables configure it, nil for nothing. A setting
+// that this program does not support is an error, since the user wants spans.
 func exportSpans(log logr.Logger, version string) (*trace.TracerProvider, error) {
 	wanted, err := spansWanted(os.Getenv)
 	if !wanted || err != nil {

@@ -3,8 +3,8 @@
 
 // Package plane wires the parts of a control plane: the API server, the local cloud and the controllers of all providers.
 //
-// Each part is a Service. A Stack gives several services one lifetime. The commands apiserver, cloud and controllers run one service
-// each; up runs the three, wired by Plane.
+// Each part is a Service. A Stack gives several services one lifetime. The commands apiserver, cloud and controllers run one
+// service each; up runs the three, wired by Plane.
 package plane
 
 import (

@@ -81,13 +81,14 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	q.ready, q.synced, q.failure = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(&q.status)
 	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
 	q.readHistory()
-	checks, next := []func(){q.checkDeletion, q.checkConditions}, func() string { return "" } // checks are in the order of the output
+	checks, next := []func(){q.checkDeletion, q.checkConditions}, func() string { return "" } // checks: in the order of the output
 	switch role {
 	case inspect.RoleClaim:
 		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}, q.nextOfClaim
 	case inspect.RoleManaged:
 		checks, next = []func(){
-			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation, q.checkExternal, q.checkDrift,
+			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
+			q.checkExternal, q.checkDrift,
 		}, q.nextOfManaged
 	case inspect.RoleProviderConfig:
 		checks = append(checks, func() { q.checkCredentials(o) })
