@@ -7,12 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -138,11 +136,5 @@ func namespace(t *testing.T, c client.Client, name string) {
 // deleted waits until an object no longer exists.
 func deleted(t *testing.T, c client.Client, obj client.Object) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s is deleted", obj.GetName()), func(ctx context.Context) error {
-		err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(errors.New("it still exists"), err)
-	})
+	eventually(t, obj.GetName()+" is deleted", testkit.Gone(c, obj.DeepCopyObject().(client.Object)))
 }

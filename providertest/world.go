@@ -147,17 +147,7 @@ func (w *World) Remove(t testing.TB, o client.Object) {
 func (w *World) Settled(t testing.TB, objects ...resource.Managed) {
 	t.Helper()
 	for _, mg := range objects {
-		w.Eventually(t, fmt.Sprintf("%T %s is Ready", mg, mg.GetName()), func(ctx context.Context) error {
-			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
-				return err
-			}
-			ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
-			if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
-				return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", mg.GetGeneration(), ready.Reason, ready.Message,
-					synced.ObservedGeneration, synced.Reason, synced.Message)
-			}
-			return nil
-		})
+		w.Eventually(t, fmt.Sprintf("%T %s is Ready", mg, mg.GetName()), testkit.Settled(w.Client, mg))
 	}
 }
 

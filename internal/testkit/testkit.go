@@ -13,19 +13,25 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 const (
@@ -155,4 +161,41 @@ func NewManager(t testing.TB, config *rest.Config, o manager.Options) manager.Ma
 		t.Fatal(err)
 	}
 	return mgr
+}
+
+// Settled is a check that reads a managed resource: whether it was reconciled in its present form and is Ready.
+func Settled(c client.Reader, mg resource.Managed) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
+			return err
+		}
+		return IsSettled(mg)
+	}
+}
+
+// IsSettled returns nil if a managed resource was reconciled in its present form and is Ready.
+func IsSettled(mg resource.Managed) error {
+	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
+	if ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == mg.GetGeneration() {
+		return nil
+	}
+	return fmt.Errorf("%s: generation %d; Ready: %s %s; Synced for generation %d: %s %s", mg.GetName(), mg.GetGeneration(), ready.Reason,
+		ready.Message, synced.ObservedGeneration, cmp.Or(synced.Reason, "never"), synced.Message)
+}
+
+// Gone is a check that reads an object: whether it is deleted.
+func Gone(c client.Reader, o client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			return fmt.Errorf("%s still exists, with finalizers %v and annotations %v", o.GetName(), o.GetFinalizers(), o.GetAnnotations())
+		}
+		return client.IgnoreNotFound(err)
+	}
+}
+
+// Remove deletes an object whatever its finalizers, unless it is deleted already.
+func Remove(ctx context.Context, c client.Client, o client.Object) error {
+	err := c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	return errors.Join(client.IgnoreNotFound(err), client.IgnoreNotFound(c.Delete(ctx, o)))
 }

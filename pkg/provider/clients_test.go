@@ -4,16 +4,13 @@
 package provider_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -167,13 +164,7 @@ func TestClosing(t *testing.T) {
 	s.Delete(config)
 	s.Delete(item)
 	t.Run("configuration deleted with its last user (N12, R232)", func(t *testing.T) {
-		s.Eventually(t, "it is deleted", func(ctx context.Context) error {
-			err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config)
-			if err == nil {
-				return errors.New("it exists")
-			}
-			return client.IgnoreNotFound(err)
-		})
+		s.Eventually(t, "it is deleted", testkit.Gone(s.Client, config))
 		s.until("clients closed", s.journal.closedClients, 3)
 		if s.created() != 3 {
 			t.Errorf("%d clients were created: a deletion is no reason for another", s.created())

@@ -25,6 +25,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -147,16 +148,7 @@ func (s *stage) teamItems(n int, config string) (items []*kinds.TeamItem) {
 func (s *stage) settled(objects ...resource.Managed) {
 	s.t.Helper()
 	for _, mg := range objects {
-		s.Eventually(s.t, mg.GetName()+" is Ready", func(ctx context.Context) error {
-			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
-				return err
-			}
-			ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
-			if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
-				return fmt.Errorf("ready: %s %s; synced: %s %s", ready.Reason, ready.Message, synced.Reason, synced.Message)
-			}
-			return nil
-		})
+		s.Eventually(s.t, mg.GetName()+" is Ready", testkit.Settled(s.Client, mg))
 	}
 }
 

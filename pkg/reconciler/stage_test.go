@@ -184,10 +184,7 @@ func (s *stage) Close() {
 			if o.GetNamespace() != s.Namespace && !strings.HasPrefix(o.GetName(), s.Prefix) {
 				return nil
 			}
-			if len(o.GetFinalizers()) > 0 {
-				_ = s.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
-			}
-			return client.IgnoreNotFound(s.Client.Delete(ctx, o))
+			return testkit.Remove(ctx, s.Client, o)
 		})
 	}
 	_ = s.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(s.Namespace))
@@ -378,13 +375,7 @@ func (s *stage) shows(o served, ready xpv1.ConditionReason) {
 // gone waits until an object is deleted.
 func (s *stage) gone(o client.Object) {
 	s.t.Helper()
-	s.Eventually(s.t, o.GetName()+" is gone", func(ctx context.Context) error {
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		if err == nil {
-			return fmt.Errorf("it is there, with finalizers %v", o.GetFinalizers())
-		}
-		return client.IgnoreNotFound(err)
-	})
+	s.Eventually(s.t, o.GetName()+" is gone", testkit.Gone(s.Client, o))
 }
 
 // runOn runs each case on a stage of its own.

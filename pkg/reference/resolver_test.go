@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
@@ -53,11 +54,7 @@ func (s stage) add(t *testing.T, o client.Object) {
 	if err := s.Client.Create(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		_ = s.Client.Patch(context.Background(), o.DeepCopyObject().(client.Object), unhold)
-		_ = s.Client.Delete(context.Background(), o)
-	})
+	t.Cleanup(func() { _ = testkit.Remove(context.Background(), s.Client, o.DeepCopyObject().(client.Object)) })
 	if leaves {
 		if err := s.Client.Delete(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
 			t.Fatal(err)

@@ -181,7 +181,7 @@ func (t *attempt) healthy(ctx context.Context) error {
 	}
 	for _, o := range objects {
 		if err := isReady(o); err != nil {
-			return fmt.Errorf("%s: %w", o.GetName(), err)
+			return err
 		}
 	}
 	if t.object, err = fresh(ctx, t, t.object); err != nil {
@@ -200,15 +200,10 @@ func (t *attempt) healthy(ctx context.Context) error {
 }
 
 func isReady(o resource.Managed) error {
-	ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
-	switch {
-	case xpv1.FailureOf(o).Reason == failure.CreateInterrupted:
+	if xpv1.FailureOf(o).Reason == failure.CreateInterrupted {
 		return errNeedsHuman
-	case ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == o.GetGeneration():
-		return nil
 	}
-	return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", o.GetGeneration(), ready.Reason, ready.Message,
-		synced.ObservedGeneration, synced.Reason, synced.Message)
+	return testkit.IsSettled(o)
 }
 
 // notSynced returns nil once the object is not Synced.

@@ -96,8 +96,8 @@ func TestIsReady(t *testing.T) {
 		want       string
 	}{
 		"ready":             {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, ""},
-		"of another state":  {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(1)}, "generation 2; Ready: Available ; Synced for generation 1: ReconcileSuccess "},
-		"creating":          {[]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, "generation 2; Ready: Creating ; Synced for generation 2: ReconcileSuccess "},
+		"of another state":  {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(1)}, ": generation 2; Ready: Available ; Synced for generation 1: ReconcileSuccess "},
+		"creating":          {[]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, ": generation 2; Ready: Creating ; Synced for generation 2: ReconcileSuccess "},
 		"needs human (R85)": {[]xpv1.Condition{xpv1.Stalled(failure.CreateInterrupted, "")}, errNeedsHuman.Error()},
 	}
 	for name, tc := range cases {

@@ -245,9 +245,7 @@ func (s *site) clear(ctx context.Context) error {
 		all = append(all, &secrets.Items[i])
 	}
 	for _, o := range append(all, s.configurations()...) {
-		for _, failed := range []error{s.client.Patch(ctx, o, mergePatch(`{"metadata":{"finalizers":null}}`)), s.client.Delete(ctx, o)} {
-			err = errors.Join(err, client.IgnoreNotFound(failed))
-		}
+		err = errors.Join(err, testkit.Remove(ctx, s.client, o))
 	}
 	if err = errors.Join(err, s.empty(ctx)); err != nil {
 		return fmt.Errorf("cleaning up: %w", err)

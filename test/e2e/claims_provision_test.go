@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +18,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -239,12 +239,7 @@ spec:
 			t.Fatalf("%v\n%s", err, out)
 		}
 		m.nothingLeft(t, b)
-		m.Eventually(t, within, "the claim is deleted", func(ctx context.Context) error {
-			if err := m.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); client.IgnoreNotFound(err) != nil || err == nil {
-				return errors.New("it is still there")
-			}
-			return nil
-		})
+		m.Eventually(t, within, "the claim is deleted", testkit.Gone(m.Client, claim))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -155,12 +156,7 @@ func (m *market) remove(t *testing.T, o client.Object) {
 	if err := m.Client.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	m.Eventually(t, within, o.GetName()+" is deleted", func(ctx context.Context) error {
-		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%s is still there: %v", o.GetName(), err)
-		}
-		return nil
-	})
+	m.Eventually(t, within, o.GetName()+" is deleted", testkit.Gone(m.Client, o))
 }
 
 // nothingLeft waits until nothing is left of a binding: no managed resource, nothing behind it, no Secret of either side.

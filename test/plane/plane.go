@@ -12,7 +12,6 @@
 package plane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,7 +34,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/core"
@@ -185,15 +183,7 @@ func (p *Plane) Create(t testing.TB, objects ...client.Object) {
 
 // Settled returns nil if the object was reconciled in its present form and is Ready. It reads the object again.
 func (p *Plane) Settled(ctx context.Context, mg resource.Managed) error {
-	if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
-		return err
-	}
-	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
-	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
-		return fmt.Errorf("%s: generation %d; Ready: %s %s; Synced for generation %d: %s %s", mg.GetName(), mg.GetGeneration(), ready.Reason,
-			ready.Message, synced.ObservedGeneration, cmp.Or(synced.Reason, "never"), synced.Message)
-	}
-	return nil
+	return testkit.Settled(p.Client, mg)(ctx)
 }
 
 // Secret returns the data of a Secret as text.

@@ -28,6 +28,7 @@ import (
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -92,14 +93,8 @@ func TestWorkedExample(t *testing.T) {
 			if err := env.Client.Delete(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
-			env.Eventually(t, "its instance is gone", func(ctx context.Context) error {
-				i := &v1alpha3.FavouriteDBInstance{}
-				err := env.Client.Get(ctx, client.ObjectKey{Name: c.Spec.ResourceReference.Name}, i)
-				if client.IgnoreNotFound(err) != nil || err == nil {
-					return fmt.Errorf("it is there: %w", err)
-				}
-				return nil
-			})
+			i := &v1alpha3.FavouriteDBInstance{ObjectMeta: metav1.ObjectMeta{Name: c.Spec.ResourceReference.Name}}
+			env.Eventually(t, "its instance is gone", testkit.Gone(env.Client, i))
 		})
 	}
 }

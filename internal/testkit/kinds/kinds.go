@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	namespaced "github.com/bowline-dev/bowline/internal/testkit/shop/namespaced"
 )
@@ -132,14 +132,10 @@ func (o *Own) deleteAll(kind schema.GroupVersionKind) {
 		o.t.Error(err)
 	}
 	for i := range list.Items {
-		Release(ctx, o.client, &list.Items[i])
-		_ = o.client.Delete(ctx, &list.Items[i])
+		if err := testkit.Remove(ctx, o.client, &list.Items[i]); err != nil {
+			o.t.Error(err)
+		}
 	}
-}
-
-// Release removes the finalizers of an object.
-func Release(ctx context.Context, c client.Client, object client.Object) {
-	_ = c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 }
 
 // Meta is the metadata of an object of this test.

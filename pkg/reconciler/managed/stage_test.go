@@ -122,9 +122,7 @@ func (s *stage) must(err error) {
 
 // strike removes an object from the shared server. The test's own context may have ended.
 func strike(env *controlplanetest.Env, o client.Object) {
-	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	_ = env.Client.Patch(context.Background(), o, unhold)
-	_ = env.Client.Delete(context.Background(), o)
+	_ = testkit.Remove(context.Background(), env.Client, o)
 }
 
 // begin creates what is not created yet.

@@ -149,13 +149,7 @@ func (s *stage) protected(o client.Object, want bool) func(context.Context) erro
 }
 
 func (s *stage) deleted(o client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		if err == nil {
-			return fmt.Errorf("it exists, finalizers %v, annotations %v", o.GetFinalizers(), o.GetAnnotations())
-		}
-		return client.IgnoreNotFound(err)
-	}
+	return testkit.Gone(s.env.Client, o)
 }
 
 // reports fails until the configuration has this number of users and this reason and these words in condition Ready.
