@@ -99,8 +99,13 @@ func FailedTo(activity string, reason event.Reason, err error) Outcome {
 }
 
 // AwaitAs is Await with the reason of condition Ready.
-func AwaitAs(reason xpv1.ConditionReason, message string) Outcome {
-	return Outcome{End: Wait, Reason: event.Reason(reason), Message: message}
+func AwaitAs(reason xpv1.ConditionReason, format string, a ...any) Outcome {
+	return Outcome{End: Wait, Reason: event.Reason(reason), Message: fmt.Sprintf(format, a...)}
+}
+
+// Refuse is RejectedAs with a formatted error.
+func Refuse(reason xpv1.ConditionReason, format string, a ...any) Outcome {
+	return RejectedAs(reason, fmt.Errorf(format, a...))
 }
 
 // RejectedAs is Rejected with the reason of condition Ready, which classifies an error without a reason of its own. The team

@@ -50,14 +50,14 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 // awaitDeletion waits for what was created for the claim and is being deleted, because the claim named another class for a while.
 // The claim never had it, so that another is created afterwards.
 func (r *Reconciler) awaitDeletion(mg resource.BindableManaged) flow.Outcome {
-	return flow.AwaitAs(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was created for this claim before, is being deleted. "+
-		"Wait: another is created afterwards.", r.managedKind.Kind, mg.GetName()))
+	return flow.AwaitAs(xpv1.ReasonBinding, "Managed resource %s %q, which was created for this claim before, is being "+
+		"deleted. Wait: another is created afterwards.", r.managedKind.Kind, mg.GetName())
 }
 
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	if !isName(ref.Name) {
-		return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
-			"and create it again with another one", objects.Shorten(ref.Name, mostBaseLength)))
+		return flow.Refuse(xpv1.ReasonBinding, "%q in spec.resourceRef cannot be the name of a managed resource: delete the "+
+			"claim and create it again with another one", objects.Shorten(ref.Name, mostBaseLength))
 	}
 	mg := r.newManaged()
 	key := types.NamespacedName{Name: ref.Name}
@@ -77,13 +77,13 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		if o := r.withdraw(ctx, p, mg); o.End != flow.Continue {
 			return o
 		}
-		return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow this claim: name another one in "+
-			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in its "+
-			"annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
-			meta.AnnotationKeyAllowedNamespaces))
+		return flow.Refuse(xpv1.ReasonNotAllowed, "managed resource %s %q does not allow this claim: name another one in "+
+			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in "+
+			"its annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
+			meta.AnnotationKeyAllowedNamespaces)
 	case meta.WasDeleted(mg):
-		return flow.AwaitAs(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted, and is not replaced: delete the "+
-			"claim and create another.", r.managedKind.Kind, ref.Name))
+		return flow.AwaitAs(xpv1.ReasonResourceLost, "Managed resource %s %q is being deleted, and is not replaced: delete the "+
+			"claim and create another.", r.managedKind.Kind, ref.Name)
 	}
 	p.managed = mg
 	return flow.Next()
@@ -94,11 +94,11 @@ func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome 
 	had := p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
 		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost
 	if had {
-		return flow.RejectedAs(xpv1.ReasonResourceLost, fmt.Errorf("managed resource %s %q of this claim is gone, and is not replaced: delete "+
-			"the claim and create another", r.managedKind.Kind, ref.Name))
+		return flow.Refuse(xpv1.ReasonResourceLost, "managed resource %s %q of this claim is gone, and is not replaced: delete "+
+			"the claim and create another", r.managedKind.Kind, ref.Name)
 	}
-	return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q does not exist: create the claim again with another "+
-		"spec.resourceRef, or ask your platform team to create the managed resource", r.managedKind.Kind, ref.Name))
+	return flow.Refuse(xpv1.ReasonBinding, "managed resource %s %q does not exist: create the claim again with another "+
+		"spec.resourceRef, or ask your platform team to create the managed resource", r.managedKind.Kind, ref.Name)
 }
 
 // withdraw ends that the claim's copy gets changes of a managed resource that an administrator gave to another or took back. The copy
@@ -238,8 +238,8 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 	case err != nil:
 		return fail("writing the connection Secret of the claim", err)
 	case wanted && !secret.Exists:
-		return flow.AwaitAs(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q has published no connection details yet. Wait until it does; if "+
-			"its kind has none, remove spec.writeConnectionSecretToRef.", r.managedKind.Kind, p.managed.GetName()))
+		return flow.AwaitAs(xpv1.ReasonBinding, "Managed resource %s %q has published no connection details yet. Wait until it "+
+			"does; if its kind has none, remove spec.writeConnectionSecretToRef.", r.managedKind.Kind, p.managed.GetName())
 	}
 	p.Mistake = secret.Problem
 	return flow.Next()
@@ -256,13 +256,13 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 	case xpv1.BindingPhaseUnbound, xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
 		return flow.Next()
 	}
-	return flow.AwaitAs(xpv1.ReasonBinding, r.whyNotReady(p.managed))
+	return flow.AwaitAs(xpv1.ReasonBinding, "%s", r.whyNotReady(p.managed))
 }
 
 // checkReady has the claim show whether its managed resource can be used (R282).
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
-		return flow.AwaitAs(xpv1.ReasonUnavailable, r.whyNotReady(p.managed))
+		return flow.AwaitAs(xpv1.ReasonUnavailable, "%s", r.whyNotReady(p.managed))
 	}
 	return flow.Next()
 }

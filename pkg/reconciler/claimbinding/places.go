@@ -46,9 +46,10 @@ func (r *Reconciler) reserve(ctx context.Context, p *pass) flow.Outcome {
 	case isDamaged(err):
 		return flow.RejectedAs(xpv1.ReasonLimitReached, err)
 	case err == nil && full:
-		return flow.AwaitAs(xpv1.ReasonLimitReached, fmt.Sprintf("Class %q allows %d claims, and as many use it or left a managed resource that is "+
-			"kept. Wait until one is deleted, use another class, or ask your platform team to raise specTemplate.claims.max, or to delete "+
-			"what deleted claims left or clear its spec.claimRef.", p.class.GetName(), *p.class.GetClaimLimits().Max))
+		return flow.AwaitAs(xpv1.ReasonLimitReached, "Class %q allows %d claims, and as many use it or left a managed resource "+
+			"that is kept. Wait until one is deleted, use another class, or ask your platform team to raise "+
+			"specTemplate.claims.max, or to delete what deleted claims left or clear its spec.claimRef.", p.class.GetName(),
+			*p.class.GetClaimLimits().Max)
 	}
 	return fail("counting the claims that use the class", err)
 }

@@ -39,20 +39,20 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 	class := r.newClass()
 	if err := r.client.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
 		if apierrors.IsNotFound(err) {
-			return flow.RejectedAs(xpv1.ReasonClassNotFound, fmt.Errorf("class %s %q does not exist: correct spec.classRef, or ask your platform "+
-				"team for the class; kubectl get classes lists those that exist", r.classKind.Kind, name))
+			return flow.Refuse(xpv1.ReasonClassNotFound, "class %s %q does not exist: correct spec.classRef, or ask your "+
+				"platform team for the class; kubectl get classes lists those that exist", r.classKind.Kind, name)
 		}
 		return fail("reading the class", err)
 	}
 	if meta.WasDeleted(class) {
-		return flow.RejectedAs(xpv1.ReasonClassNotFound, fmt.Errorf("class %s %q is being deleted: delete the claim and create one that uses "+
-			"another class; kubectl get classes lists those that exist", r.classKind.Kind, name))
+		return flow.Refuse(xpv1.ReasonClassNotFound, "class %s %q is being deleted: delete the claim and create one that uses "+
+			"another class; kubectl get classes lists those that exist", r.classKind.Kind, name)
 	}
 	if of := class.GetClaimLimits().NamespaceSelector; of != nil {
 		selector, err := metav1.LabelSelectorAsSelector(of)
 		if err != nil {
-			return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("class %q: ask your platform team to correct "+
-				"specTemplate.claims.namespaceSelector: %w", name, err))
+			return flow.Refuse(xpv1.ReasonNotAllowed, "class %q: ask your platform team to correct "+
+				"specTemplate.claims.namespaceSelector: %w", name, err)
 		}
 		ns := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if !selector.Empty() { // the API server is asked, since something is created because of the labels
@@ -62,8 +62,8 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 			return fail("reading the labels of the claim's namespace", err)
 		}
 		if !selector.Matches(labels.Set(ns.Labels)) {
-			return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("class %q does not allow claims of namespace %q: use another one, or ask "+
-				"your platform team to allow it", name, p.claim.GetNamespace()))
+			return flow.Refuse(xpv1.ReasonNotAllowed, "class %q does not allow claims of namespace %q: use another one, or ask "+
+				"your platform team to allow it", name, p.claim.GetNamespace())
 		}
 	}
 	p.class = class
@@ -124,8 +124,8 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 		}
 	}
 	if mg.GetNamespace() != "" {
-		return flow.RejectedAs(xpv1.ReasonBinding, errors.New("the configurators of the provider set a namespace on the managed resource, which is a "+
-			"bug: ask your platform team (N28)"))
+		return flow.Refuse(xpv1.ReasonBinding, "the configurators of the provider set a namespace on the managed resource, "+
+			"which is a bug: ask your platform team (N28)")
 	}
 	r.complete(p, mg)
 	p.planned = mg
@@ -192,8 +192,8 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 			case err == nil && !r.belongs(found, p.claim) && !named:
 				continue
 			case err == nil && !r.belongs(found, p.claim):
-				return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q exists already and does not belong to this claim: "+
-					"ask your platform team", r.managedKind.Kind, mg.GetName()))
+				return flow.Refuse(xpv1.ReasonBinding, "managed resource %s %q exists already and does not belong to this "+
+					"claim: ask your platform team", r.managedKind.Kind, mg.GetName())
 			case err == nil && meta.WasDeleted(found):
 				return r.awaitDeletion(found)
 			}
@@ -227,8 +227,8 @@ func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	if fields.Delete(""); fields.Len() > 0 {
 		what = " (" + strings.Join(sets.List(fields), ", ") + ")"
 	}
-	return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
-		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what))
+	return flow.Refuse(xpv1.ReasonBinding, "class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
+		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what)
 }
 
 // As the API server appends characters to a generateName: it shortens the base, and avoids vowels, which could spell words.

@@ -44,8 +44,8 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	case err != nil:
 		return fail("reading the managed resource", err)
 	case ref.UID != "" && ref.UID != mg.GetUID():
-		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is not the one whose uid is in spec.clusterRef: create "+
-			"another target, without uid, to connect to this one", ref.Kind, ref.Name))
+		return flow.Refuse(xpv1.ReasonConnecting, "managed resource %s %q is not the one whose uid is in spec.clusterRef: "+
+			"create another target, without uid, to connect to this one", ref.Kind, ref.Name)
 	}
 	p.managed = mg
 	return flow.Next()
@@ -72,14 +72,15 @@ func (r *Reconciler) kindOf(ref *corev1.ObjectReference) (kind schema.GroupVersi
 func (r *Reconciler) unknown(ref *corev1.ObjectReference) flow.Outcome {
 	kind := ref.GroupVersionKind().GroupKind()
 	if len(r.scheme.VersionsForGroupKind(kind)) > 0 {
-		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("targets cannot connect to kind %s: create another target that names a cluster-scoped "+
-			"managed resource; the Secrets of claims and of managed resources in your namespace are there already", kind))
+		return flow.Refuse(xpv1.ReasonConnecting, "targets cannot connect to kind %s: create another target that names a "+
+			"cluster-scoped managed resource; the Secrets of claims and of managed resources in your namespace are there already",
+			kind)
 	}
 	_, err := r.client.RESTMapper().RESTMappings(kind)
 	switch {
 	case apimeta.IsNoMatchError(err):
-		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("there is no kind %s: create another target with the right apiVersion and kind, or ask "+
-			"your platform team to install its provider", kind))
+		return flow.Refuse(xpv1.ReasonConnecting, "there is no kind %s: create another target with the right apiVersion and "+
+			"kind, or ask your platform team to install its provider", kind)
 	case err != nil:
 		return fail("looking for the kind of the managed resource", err)
 	}
@@ -99,13 +100,13 @@ func (r *Reconciler) checkConsent(ctx context.Context, p *pass) flow.Outcome {
 			p.Note(ReasonWithdrawn, fmt.Sprintf("Removed the connection Secret of managed resource %s %q, which no longer allows this "+
 				"namespace.", ref.Kind, ref.Name))
 		}
-		return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow namespace %q to connect: create another "+
-			"target, or ask your platform team to list the namespace in its annotation %s", ref.Kind, ref.Name, p.target.GetNamespace(),
-			meta.AnnotationKeyAllowedNamespaces))
+		return flow.Refuse(xpv1.ReasonNotAllowed, "managed resource %s %q does not allow namespace %q to connect: create "+
+			"another target, or ask your platform team to list the namespace in its annotation %s", ref.Kind, ref.Name,
+			p.target.GetNamespace(), meta.AnnotationKeyAllowedNamespaces)
 	}
 	if meta.WasDeleted(p.managed) {
-		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is being deleted: delete the target, or wait if your platform "+
-			"team is about to create the managed resource again", ref.Kind, ref.Name))
+		return flow.Refuse(xpv1.ReasonConnecting, "managed resource %s %q is being deleted: delete the target, or wait if your "+
+			"platform team is about to create the managed resource again", ref.Kind, ref.Name)
 	}
 	return flow.Next()
 }
@@ -139,8 +140,8 @@ func (r *Reconciler) readManaged(ctx context.Context, kind schema.GroupVersionKi
 func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
 	if _, declared := resource.ConnectionSecretReference(p.managed); !declared {
-		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q does not publish connection details: ask your platform team "+
-			"to set its spec.writeConnectionSecretToRef", ref.Kind, ref.Name))
+		return flow.Refuse(xpv1.ReasonConnecting, "managed resource %s %q does not publish connection details: ask your "+
+			"platform team to set its spec.writeConnectionSecretToRef", ref.Kind, ref.Name)
 	}
 	source, err := r.copies.Source(ctx, p.managed)
 	if err != nil {
