@@ -118,8 +118,7 @@ func (f *filling) value(at path, spec, observed, except any) any {
 	return runtime.DeepCopyJSONValue(observed)
 }
 
-// elements returns nil if the list was empty and nothing was filled. Otherwise empty elements are kept as empty objects, since
-// the index of an element matters.
+// elements returns nil if nothing was filled. Otherwise empty elements become empty objects, since the index matters.
 func (f *filling) elements(at path, spec, observed, except []any) any {
 	result := list(runtime.DeepCopyJSONValue(spec))
 	changed := false
@@ -142,12 +141,9 @@ func (f *filling) agree(at path, spec, observed any) bool {
 	return f.matches(at, spec, overlay(observed, spec), observed)
 }
 
-// Tree returns the tree of a struct, or of a pointer to one, through its JSON form. It returns nil for nil, and a
-// tree unchanged. It fails for a value that has no JSON form or is not an object.
+// Tree returns the tree of a struct, a pointer to one or a map through its JSON form, so that it has no other types of numbers
+// than int64 and float64. It returns nil for nil, and fails for a value that has no JSON form or is not an object.
 func Tree(typed any) (map[string]any, error) {
-	if tree, ok := typed.(map[string]any); ok {
-		return tree, nil
-	}
 	data, err := json.Marshal(typed)
 	if err != nil {
 		return nil, fmt.Errorf("converting parameters to JSON: %w", err)
@@ -297,8 +293,8 @@ func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
 	return ref, ref.Name != "" && ref.Key != "" && hasOnly(o, "name", "key", "namespace")
 }
 
-// isReferenceField is true for fields that are resolved to the value of another field: <field>Ref, <field>Refs and
-// <field>Selector (R159, R170), and <field>SecretRef (P60). Their shape counts too, since vendors have fields of such names.
+// isReferenceField is true for fields that resolve to another (R159, R170) and for Secrets (P60), by name and by shape, since
+// vendors have fields of such names.
 func isReferenceField(name string, value any) bool {
 	switch {
 	case strings.HasSuffix(name, "SecretRef"):

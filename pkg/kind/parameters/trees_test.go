@@ -262,6 +262,44 @@ func TestTreesOfGoTypes(t *testing.T) {
 	}
 }
 
+// Overlay and Fill copy as unstructured objects are copied, which panics for all numbers but int64 and float64.
+func TestNumbersOfGoTypes(t *testing.T) {
+	t.Parallel()
+	type port uint16
+	type nested struct {
+		Port  port     `json:"port"`
+		Ports []*int32 `json:"ports"`
+		Unset *uint    `json:"unset"`
+	}
+	for name, tc := range map[string]struct{ value, want any }{
+		"uint32":       {uint32(7), int64(7)},
+		"float32":      {float32(0.5), 0.5},
+		"named type":   {port(80), int64(80)},
+		"pointer":      {new(int(-1)), int64(-1)},
+		"nil pointer":  {(*uint8)(nil), nil},
+		"beyond int64": {uint64(math.MaxUint64), float64(math.MaxUint64)},
+		"map":          {map[string]int8{"a": 1}, map[string]any{"a": int64(1)}},
+		"untyped list": {[]any{1, uint(2), nil}, []any{int64(1), int64(2), nil}},
+		"nested": {
+			&nested{80, []*int32{new(int32(1)), nil}, nil},
+			map[string]any{"port": int64(80), "ports": []any{int64(1), nil}, "unset": nil},
+		},
+		"list of structs": {[]struct{ A uint }{{1}}, []any{map[string]any{"A": int64(1)}}},
+	} {
+		for _, typed := range []any{nodeGroup{Extra: tc.value}, map[string]any{"extra": tc.value}} {
+			tree, err := parameters.Tree(typed)
+			if diff := cmp.Diff(tc.want, tree["extra"]); diff != "" || err != nil {
+				t.Errorf("%s in a %T (R141): error %v, -want +got:\n%s", name, typed, err, diff)
+			}
+			parameters.Overlay(tree, nil)
+			parameters.Overlay(nil, tree)
+			parameters.Overlay(tree, tree)
+			rules{}.Fill(tree, tree, tree)
+			rules{}.Fill(nil, tree, nil)
+		}
+	}
+}
+
 func TestSecretReferences(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
