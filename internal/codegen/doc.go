@@ -1,16 +1,17 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codegen generates the code and the custom resource definitions of an API. Authors only write settings, observation and kind.
+// Package codegen generates the code and the custom resource definitions of an API. Authors only write settings, observation and
+// kind.
 //
 //	bowline generate ./apis/...           # writes files and prints the names of those that changed
 //	bowline generate --check ./apis/...   # writes nothing, and fails if files are not up to date
 //
 //	//go:generate go run github.com/bowline-dev/bowline/cmd/bowline generate .
 //
-// It reads the files of the author as syntax, without those of earlier runs; the generated files only depend on them. So a run can be
-// repeated, and a check is a comparison. Declarations of the author are not generated again. An argument is the folder of an API,
-// usually apis; all packages below it are read.
+// It reads the files of the author as syntax, without those of earlier runs; the generated files only depend on them. So a run
+// can be repeated, and a check is a comparison. Declarations of the author are not generated again. An argument is the folder of
+// an API, usually apis; all packages below it are read.
 //
 // An author writes the settings, the observation and the kind with its markers, and doc.go with those of the package: see
 // examples/notes/apis for a whole API.
@@ -28,12 +29,11 @@
 //	apis/zz_generated.register.go       AddToScheme of all packages
 //	apis/crds/                          one definition per kind, and the package that embeds them
 //
-// A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is
-// generated; it is a provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds
-// xpv1.ResourceClaimSpec, a target if that embeds xpv1.TargetSpec, and a class if its specTemplate embeds
-// xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes becomes ProviderConfig, and in the second package ProviderConfig
-// and ClusterProviderConfig. Markers of kubebuilder override the scope, categories,
-// columns, status subresource and label (N29) of a definition.
+// A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is generated; it is a
+// provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds xpv1.ResourceClaimSpec, a target if that
+// embeds xpv1.TargetSpec, and a class if its specTemplate embeds xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes
+// becomes ProviderConfig, and in the second package ProviderConfig and ClusterProviderConfig. Markers of kubebuilder override the
+// scope, categories, columns, status subresource and label (N29) of a definition.
 //
 // # Markers of a package, in doc.go
 //
@@ -79,6 +79,4 @@
 // A field with a reference has two fields beside it: NetworkIDRef *xpv1.Reference and NetworkIDSelector *xpv1.Selector for
 // NetworkID, SubnetIDRefs []xpv1.Reference and SubnetIDSelector for SubnetIDs; xpv1.NamespacedReference and
 // xpv1.NamespacedSelector for references to other namespaces.
-//
-// Package model reads an API, lint checks it, source generates Go, definition generates custom resource definitions.
 package codegen

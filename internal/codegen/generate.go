@@ -28,9 +28,8 @@ type Output struct {
 	Files map[string][]byte // by path; nil for one that an earlier run generated and that is obsolete
 }
 
-// Generate returns the generated files of APIs, without writing them. Folders are absolute or relative to base. All packages below them
-// are read, with and without the suffix "/...". The error contains all problems of the source, one per line, with file, line and
-// column.
+// Generate returns the generated files of all packages below the folders, which are absolute or relative to base. The error has
+// all problems of the source, one per line, with file, line and column.
 func Generate(ctx context.Context, base string, folders ...string) (*Output, error) {
 	if len(folders) == 0 {
 		return nil, errors.New("name the folder of the API types: usually that is ./apis")
@@ -169,8 +168,7 @@ func (o *Output) Write() ([]string, error) {
 	return changed, nil
 }
 
-// Command implements `bowline generate`: it writes the generated files of the folders and prints the names of those that changed. With
-// check, it writes nothing and fails if any would change.
+// Command implements `bowline generate`. It prints the files that changed; with check, it writes none and fails if any would.
 func Command(ctx context.Context, to io.Writer, base string, check bool, folders ...string) error {
 	out, err := Generate(ctx, base, folders...)
 	if err != nil {

@@ -1,6 +1,15 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package failure classifies errors, so that no code has to read their text.
+//
+// An error is classified where it arises: it gets a Reason, which programs may rely on, and, where an application team may read
+// about it, a Message. Other text may name addresses, credentials or objects of others, and is for the platform team only.
+//
+//	return failure.ForTeam(failure.QuotaExceeded, "the quota of 5 buckets is used up: delete one, or ask for more", err)
+//	return failure.Terminal(err) // repeating the call cannot help
+//
+// Wrapping with fmt.Errorf keeps the classification. Reconcilers report it in condition Stalled or Reconciling.
 package failure
 
 import (
@@ -43,8 +52,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // New returns an error for the platform team.
 func New(reason Reason, text string) error { return With(reason, errors.New(text)) }
 
-// With classifies an error, for the platform team only. A classification that the error has already no longer counts.
-// Nil stays nil.
+// With classifies an error anew, for the platform team only. Nil stays nil.
 func With(reason Reason, err error) error { return ForTeam(reason, "", err) }
 
 // ForTeam classifies an error and adds what the application team may read of it. See Error.Message. Nil stays nil.
@@ -126,9 +134,8 @@ func marked(err, as error) error {
 	return markedError{err, as}
 }
 
-// Terminal marks an error that repeating the call cannot heal, for example that the external system finds a setting
-// invalid. The call is repeated when the object changes and at the poll, but not in between. It does not classify: use
-// it together with ForTeam. Nil stays nil.
+// Terminal marks an error that repeating the call cannot heal, such as an invalid setting. The call is repeated when the object
+// changes and at the poll. It does not classify: use it together with ForTeam. Nil stays nil.
 func Terminal(err error) error { return marked(err, errTerminal) }
 
 // IsTerminal is true for errors marked by Terminal.
@@ -140,9 +147,9 @@ type Class struct {
 	Message string // what an application team may read; empty if the failure is for the platform team only
 }
 
-// Of returns the classification of an error: that of the outermost Error in its chain. Without one, an error with a
-// method RetryAfter counts as throttled, and a network error or an expired deadline as unreachable; so errors of the API
-// server need a classification by With. Of nil it is the zero Class.
+// Of returns the classification of the outermost Error in the chain. Without one, an error that asks to wait counts as
+// throttled, and a network error or an expired deadline as unreachable; so classify errors of the API server by With. Of nil it
+// is the zero Class.
 func Of(err error) Class {
 	if err == nil {
 		return Class{}
@@ -164,13 +171,13 @@ func Of(err error) Class {
 // four bytes are not looked for. The chain of the error stays, and so does its classification.
 func Redact(err error, secrets ...[]byte) error { return redact.Error(err, secrets...) }
 
-// OutcomeUnknown marks an error of Create after which the external resource may exist all the same, for example an internal
-// error of the external system. Lost connections and timeouts need no mark; they are recognised. Such a creation counts
-// as pending rather than failed, so that nothing is created twice. Nil stays nil.
+// OutcomeUnknown marks an error of Create after which the external resource may exist, such as an internal error of the external
+// system. Lost connections and timeouts need no mark. The creation counts as pending, so that nothing is created twice. Nil
+// stays nil.
 func OutcomeUnknown(err error) error { return marked(err, errOutcomeUnknown) }
 
-// Accepted marks an error of Create that came after the external system had answered: the name and the connection details
-// that Create returns with it are stored, and the creation counts as done. Nil stays nil.
+// Accepted marks an error of Create after the answer: what Create returns with it is stored, and the creation counts as done. Nil
+// stays nil.
 func Accepted(err error) error { return marked(err, errAccepted) }
 
 // IsAccepted is true for errors marked by Accepted.
@@ -202,8 +209,7 @@ func IsAnswerLost(err error) bool {
 	return false
 }
 
-// neverSent is true for errors of a request that was not sent: the connection was refused or not trusted, or the address
-// is invalid.
+// neverSent is true if the connection was refused or not trusted, or the address is invalid.
 func neverSent(err error) bool {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return true

@@ -277,8 +277,7 @@ func declare[P, O any](mg resource.Managed) (d declaration[P, O], err error) {
 	return d, nil
 }
 
-// withImmutable returns spec.forProvider and the immutable fields of spec.initProvider. The other fields of that count at creation
-// only (R138).
+// withImmutable adds the immutable fields of spec.initProvider, of which the others count at creation only (R138).
 func (k *compiled[C, P, O, V]) withImmutable(d declaration[P, O], within map[string]any) (P, error) {
 	immutable := k.immutableIn("", d.initial, within)
 	if len(immutable) == 0 {

@@ -109,8 +109,7 @@ func (k *compiled[C, P, O, V]) compileConversions() error {
 	return errors.Join(errDeclared, errObserved)
 }
 
-// conversion returns the author's conversion, or one by the names of fields. A field without a counterpart in the vendor's type
-// is a mistake, since its value would never be enforced or shown.
+// conversion refuses a field without a counterpart in the vendor's type: its value would never be enforced or shown.
 func conversion[V, T any](authored func(*V) T, of, advice string, permitted func(mapping.Field) bool) (func(*V) (T, error), error) {
 	if authored != nil {
 		return infallible(authored), nil
@@ -195,7 +194,8 @@ func fieldRules[P any]() parameters.Rules {
 	return parameters.Rules{}
 }
 
-// taggedFields returns the fields with tag connection, by key. It fails for those whose values cannot be read or have another type.
+// taggedFields returns the fields with tag connection, by key. It fails for those whose values cannot be read or have another
+// type.
 func taggedFields(of reflect.Type, fits func(reflect.Type) bool, only string) (map[string]mapping.StructField, error) {
 	found, wrong := map[string]mapping.StructField{}, []error(nil)
 	for _, f := range mapping.StructFields(of) {

@@ -18,10 +18,6 @@
 //
 //	kinds := kind.Serve(system, networks, &v1.Network{}, &namespacedv1.Network{})
 //
-// Serve returns the rows of a provider.Provider, one for each scope of the kind.
-//
-// # Types
-//
 // Parameters and observation are Go types of an API package. Markers in the comments of their fields declare how a field
 // behaves; the generator turns them into the method FieldRules (see parameters.Rules). Fields are matched with those of the
 // vendor's types by name, in any spelling; the field tag vendor:"Name" names another one.
@@ -31,11 +27,7 @@
 // false are left out, unless they are behind a pointer. Tags work in nested structs, not in lists and maps: Kind.Connection
 // is for those.
 //
-// # Where to read on
-//
-// Identity decides how an interrupted create is recovered. Kind has functions that replace each conversion, Kind.Options
-// adds options of the reconciler, and managed.ExternalClient is for kinds that do not fit. Package parameters compares,
-// merges and late-initializes parameters as trees of JSON.
+// Kinds that do not fit implement managed.ExternalClient.
 package kind
 
 import (
@@ -90,14 +82,12 @@ type Kind[C, P, O, V any] struct {
 	// Status or State, and Message or StatusMessage, if there are any. States need a state.
 	State   func(*V) string
 	Message func(*V) string
-	// Labels returns the labels of an external resource where the parameters have no field for labels, which is found by
-	// itself.
+	// Labels returns the labels of an external resource where the parameters have no field for labels, which is found by itself.
 	Labels func(*V) map[string]string
 	// Connection returns connection details that tags cannot express, for example those that the client knows. Empty values
 	// are left out.
 	Connection func(c C, v *V) managed.ConnectionDetails
-	// Declared converts an external resource to parameters, and Observed to status.atProvider. Default: fields of the same
-	// names.
+	// Declared converts an external resource to parameters, and Observed to status.atProvider. Default: fields of the same names.
 	Declared func(*V) P
 	Observed func(*V) O
 	// Inputs are empty structs of the types that Create and Update send, where these differ from V. Input fills them as
@@ -206,8 +196,7 @@ func (s System[C]) invalid(err error) bool {
 	return unfit || is(s.Invalid, err)
 }
 
-// createError is callError for Create. It marks errors after which the resource may exist: all but a refusal, and a request
-// that was never sent.
+// createError marks errors after which the resource may exist: all but a refusal, and a request that was never sent.
 func (s System[C]) createError(noun string, err error) error {
 	_, unresolved := errors.AsType[*net.DNSError](err)
 	_, notSent := errors.AsType[*limits.NotSentError](err)

@@ -154,9 +154,8 @@ func (c *client[C, P, O, V]) assess(o *managed.ExternalObservation) {
 	}
 }
 
-// notFilled are fields that late initialization leaves alone although the vendor returned more: maps in which the user set
-// anything, since a key that the user removes would come back (R149), unless others add to them (R151); and immutable fields
-// that are set, since the API server would refuse the change.
+// notFilled are maps in which the user set anything, since a removed key would come back (R149), unless others add to them
+// (R151), and immutable fields that are set, since the API server would refuse the change.
 func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 	var paths []string
 	for _, f := range k.parameters {
@@ -211,8 +210,7 @@ func (c *client[C, P, O, V]) userLabels(p *P) map[string]string {
 	return *c.labelsIn(p)
 }
 
-// desiredLabels are the labels that the external resource is compared with: the user's and, where they can be updated, those
-// of ownership (P15).
+// desiredLabels are the user's labels and, where they can be updated, those of ownership (P15).
 func (c *client[C, P, O, V]) desiredLabels(of Object[P, O]) map[string]string {
 	if c.Kind.Update == nil || !of.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
 		return c.userLabels(of.Parameters())

@@ -39,8 +39,7 @@ func (l *layout) claimRules() []rbacv1.PolicyRule {
 	return rules
 }
 
-// targetRules are for the controllers of targets, which delete copies of Secrets that are no longer allowed. Those that serve the
-// managed resources have the permission to read them.
+// targetRules are for the controllers of targets, which delete copies of Secrets that are no longer allowed.
 func (l *layout) targetRules() []rbacv1.PolicyRule {
 	if len(l.targets) == 0 {
 		return nil

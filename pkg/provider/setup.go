@@ -44,8 +44,7 @@ func (s *Setup) Manager() ctrl.Manager { return s.mgr }
 // Clients are the clients, limits and credentials of the provider's ProviderConfigs.
 func (s *Setup) Clients() *clients.Registry { return s.clients }
 
-// addControllers adds the controllers of managed kinds, with the given options, and those that protect ProviderConfigs and their
-// credentials while they are in use (N12, N29).
+// addControllers also protects ProviderConfigs and their credentials while they are in use (N12, N29).
 func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	shared := s.shared()
 	for _, k := range s.kinds {

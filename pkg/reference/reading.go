@@ -107,12 +107,10 @@ func (q query) outlives(err error) bool {
 }
 
 func (r objectReader) hold(q query) {
-	recorder, ok := r.client.(*Recorder)
-	if !ok {
-		return
-	}
+	recorder, _ := r.client.(*Recorder)
 	for _, reference := range q.References {
-		recorder.expect(q.To.Managed, types.NamespacedName{Namespace: r.namespace(q, reference.Namespace), Name: reference.Name}, holds)
+		key := types.NamespacedName{Namespace: r.namespace(q, reference.Namespace), Name: reference.Name}
+		recorder.expect(q.To.Managed, key, holds, true)
 	}
 }
 
@@ -129,7 +127,7 @@ func (r objectReader) value(ctx context.Context, q query, reference xpv1.Namespa
 		return "", fmt.Errorf("%T does not copy to its own type", q.To.Managed)
 	}
 	recorder, _ := r.client.(*Recorder)
-	before := recorder.expect(target, key, follows) // until the value exists any change may produce it
+	before := recorder.expect(target, key, follows, true) // until the value exists any change may produce it
 	if err := r.client.Get(ctx, key, target); err != nil {
 		if apierrors.IsNotFound(err) {
 			unresolved.Problem = "does not exist yet"
@@ -139,7 +137,7 @@ func (r objectReader) value(ctx context.Context, q query, reference xpv1.Namespa
 	}
 	relax := func(m mode) {
 		if !q.policy(reference).IsResolvePolicyAlways() {
-			recorder.settle(target, key, max(before, m))
+			recorder.expect(target, key, max(before, m), false)
 		}
 	}
 	if unresolved.Problem, unresolved.leaving = obstacle(target); unresolved.Problem != "" {
@@ -217,8 +215,7 @@ func (r objectReader) namespace(q query, named string) string {
 	return cmp.Or(named, q.Namespace, r.from.GetNamespace())
 }
 
-// scope returns the namespace for reading a kind: none for a cluster-scoped one. It is not ok if a namespaced kind has none, with
-// which a read would find nothing, or everything. If the scope is unknown the given namespace is used.
+// scope returns the namespace to read in. It is not ok if a namespaced kind has none, which would find nothing, or everything.
 func (r objectReader) scope(kind client.Object, namespace string) (string, bool) {
 	scoped, ok := r.client.(interface {
 		IsObjectNamespaced(runtime.Object) (bool, error)
@@ -236,8 +233,7 @@ func (r objectReader) scope(kind client.Object, namespace string) (string, bool)
 	return namespace, namespace != ""
 }
 
-// matches returns the objects that the selector matches and that are not being deleted; leaving is true if there are others. An
-// object never selects itself.
+// matches leaves out the object itself and those that are being deleted; leaving is true if there are such.
 func (r objectReader) matches(ctx context.Context, q query, namespace string) (found []client.Object, leaving bool, err error) {
 	list, ok := q.To.List.DeepCopyObject().(client.ObjectList)
 	if !ok {

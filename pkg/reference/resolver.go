@@ -11,12 +11,8 @@
 //	  matchLabels: {app: shop}
 //
 // The one idea: a selector resolves to a reference, a reference to a value, and both results are stored in the spec. A value that
-// is set is kept and nothing is read; so a user's value wins over a reference, and a reference over a selector (R165, R168).
-// Only with resolve policy Always the field is resolved in every pass: a reference follows the value of its target, a selector
-// replaces the reference.
-//
-// A kind implements resource.ReferenceResolver with an APIResolver, or an APINamespacedResolver for references across
-// namespaces; the generator writes that.
+// is set is kept and nothing is read (R165, R168). Only with resolve policy Always the field is resolved in every pass.
+// The generator implements resource.ReferenceResolver with an APIResolver, or an APINamespacedResolver across namespaces.
 //
 // # Targets
 //

@@ -51,8 +51,7 @@ type scope struct {
 	namespace string
 }
 
-// subject is what a dependent reads: an object that is referred to, or will be once it exists, or without a name all objects that
-// a selector selects.
+// subject is an object that is, or will be, referred to; without a name it is all objects that a selector selects.
 type subject struct {
 	scope
 	name, selector string
@@ -73,9 +72,9 @@ const (
 	follows      // all
 )
 
-// NewTracker returns a Tracker. It calls watch for each kind of targets before the first read, in the version that is read, so that
-// an informer that is started then, whose events go to Handle, misses none. If watch returns false, such as for a kind that is
-// not installed yet, it is called again before the next read. It may be nil.
+// NewTracker returns a Tracker. It calls watch for each kind of targets before the first read, in the version that is read, so
+// that an informer that is started then, whose events go to Handle, misses none. If watch returns false, such as for a kind that
+// is not installed yet, it is called again before the next read. It may be nil.
 func NewTracker(watch func(schema.GroupVersionKind) bool) *Tracker {
 	if watch == nil {
 		watch = func(schema.GroupVersionKind) bool { return true }
@@ -209,7 +208,8 @@ func (t *Tracker) recordSelection(d Dependent, in scope, selector labels.Selecto
 	t.selectors[in][text] = selector
 }
 
-// noteKind calls watch without the lock, since it may call the tracker, and after the record, by which Waiting finds the dependent.
+// noteKind calls watch without the lock, since it may call the tracker, and after the record, by which Waiting finds the
+// dependent.
 func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
 	t.mu.Lock()
 	known := t.kinds.Has(kind.GroupKind())
@@ -248,8 +248,7 @@ func (t *Tracker) prune(d Dependent, pass uint64) {
 	}
 }
 
-// extent is the least mode that an event concerns: ignores if nothing changed, awaits if the change may decide whether the object is
-// a usable target or is selected, follows otherwise.
+// extent is the least mode that an event concerns: awaits if it may decide whether the object is usable or selected.
 func extent(before, after client.Object) mode {
 	switch {
 	case before == nil || after == nil || decisive(before, after):
@@ -289,8 +288,8 @@ func matched(s labels.Selector, o client.Object) bool {
 	return o != nil && s.Matches(labels.Set(o.GetLabels()))
 }
 
-// A Recorder is the reader for one resolution of one object. It records each read in its Tracker before it reads, so that no event
-// is missed between the two.
+// A Recorder is the reader for one resolution of one object. It records each read in its Tracker before it reads, so that no
+// event is missed between the two.
 type Recorder struct {
 	client    client.Client
 	tracker   *Tracker
@@ -336,21 +335,14 @@ func (r *Recorder) Done(err error) {
 	}
 }
 
-// expect raises the mode for a target, and returns the mode so far in this resolution. An unknown kind is reported by the following
-// read. A nil recorder does nothing.
-func (r *Recorder) expect(o client.Object, key types.NamespacedName, m mode) mode {
+// expect sets the mode for a target, or only raises it, and returns the mode so far in this resolution. The following read
+// reports an unknown kind. A nil recorder does nothing.
+func (r *Recorder) expect(o client.Object, key types.NamespacedName, m mode, least bool) mode {
 	if r == nil {
 		return ignores
 	}
-	before, _ := r.record(o, key, m, true)
+	before, _ := r.record(o, key, m, least)
 	return before
-}
-
-// settle sets the mode for a target. A nil recorder does nothing.
-func (r *Recorder) settle(o client.Object, key types.NamespacedName, m mode) {
-	if r != nil {
-		_, _ = r.record(o, key, m, false)
-	}
 }
 
 func (r *Recorder) record(o client.Object, key types.NamespacedName, m mode, least bool) (mode, error) {

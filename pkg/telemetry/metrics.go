@@ -1,6 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package telemetry counts and times what the managed runtime does, for Prometheus: docs/guides/observability.md lists all metrics.
+//
+// Metrics are about kinds, never about single objects, so that the number of time series depends on what is installed. Logs, spans
+// and conditions identify the object; no text of a user or an external system becomes a label.
+//
+//	m, err := telemetry.NewMetrics(metrics.Registry) // of controller-runtime; asking twice gives the same metrics
+//	config.Wrap(m.WrapTransport)                     // counts requests, and records a span of each write within a traced pass
 package telemetry
 
 import (

@@ -63,8 +63,7 @@ func traced(req *http.Request, verb, resource string) (*http.Request, trace.Span
 // other stands for all paths of which the API server's resources are not: discovery, health, the schema.
 const other = "other"
 
-// describe returns what is asked of the API server: a verb as RBAC has it, and a resource with its group and subresource,
-// such as networks.network.fcp.crossplane.io/status.
+// describe returns a verb as RBAC has it, and a resource such as networks.network.fcp.crossplane.io/status.
 func describe(req *http.Request) (verb, resource string) {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	group := ""

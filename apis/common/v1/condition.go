@@ -210,8 +210,7 @@ func Stalled(reason ConditionReason, message string) Condition {
 	return newCondition(TypeStalled, corev1.ConditionTrue, reason).WithMessage(message)
 }
 
-// Reconciling reports that the last pass failed or waits for another object, and is retried. For reason and message see
-// Stalled.
+// Reconciling reports that the last pass failed or waits for another object, and is retried. For reason and message see Stalled.
 func Reconciling(reason ConditionReason, message string) Condition {
 	return newCondition(TypeReconciling, corev1.ConditionTrue, reason).WithMessage(message)
 }

@@ -47,8 +47,7 @@ func constrain(s *schema, k *model.Kind) {
 }
 
 // fix lets an immutable field be set once (N7). The rule is as high up as possible, so that removing the parent of the field does
-// not circumvent it: at spec.forProvider, or at the items of a list of type map. A class may change (R277), so only the size of
-// its value is limited.
+// not circumvent it. A class may change (R277), so only the size of its value is limited.
 func fix(s *schema, k *model.Kind, place model.Place) {
 	at, below := holder(k, place)
 	message := path(below) + " is immutable: create another " + k.Noun() + " instead"
@@ -67,9 +66,8 @@ func fix(s *schema, k *model.Kind, place model.Place) {
 	}
 }
 
-// fixInitial keeps an immutable field of spec.initProvider, since it may be a part of the identity of the external resource: after
-// a change that would be searched, and created again, elsewhere. A value or reference in spec.forProvider takes precedence and
-// has a rule of its own. In lists spec.initProvider is used at creation only.
+// fixInitial keeps an immutable field of spec.initProvider, which may identify the external resource: after a change it would be
+// created again. What spec.forProvider sets has its own rule, and in lists spec.initProvider is used at creation only.
 func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
 	within := func(settings string, names []string) []string { return append([]string{settings}, names...) }
 	// The settings themselves always exist in forProvider, so that its name is not optional.
@@ -114,8 +112,7 @@ func resolveOnce(s *schema, k *model.Kind, companion model.Place) {
 	}
 }
 
-// refuseNamespace refuses the namespace of a Secret of a namespaced object, which is always its own; the type, which it shares with
-// the cluster-scoped kind, requires one (N2). Go writes an empty one.
+// refuseNamespace refuses the namespace of a Secret of a namespaced object, which its type requires (N2). Go writes an empty one.
 func refuseNamespace(s *schema, place model.Place) {
 	for _, settings := range []string{"forProvider", "initProvider"} {
 		at := append([]string{"spec", settings}, steps(place)...)
@@ -144,8 +141,7 @@ func parentsRequired(place model.Place) bool {
 	return !slices.ContainsFunc(place[:len(place)-1], func(f *model.Field) bool { return !f.Comment.Has("bowline:required") && !f.Embedded })
 }
 
-// require requires a setting, in forProvider or initProvider, by value or by its reference or selector. Objects that are only
-// observed need no settings (O32); a class is always used to create.
+// require accepts a value, a reference or a selector. Objects that are only observed need no settings (O32).
 func require(s *schema, k *model.Kind, place model.Place) {
 	ways := []model.Place{place}
 	for _, r := range k.References() {
@@ -201,9 +197,8 @@ func requireMessage(root string, inInit bool, ways []model.Place) string {
 	return text + " is required, unless managementPolicies exclude Create and Update"
 }
 
-// fixClaim makes the immutable settings of a claim immutable once it has a managed resource: later changes would have no effect.
-// The rules are at the spec, so that removing the parent of a setting does not circumvent them; package lint refuses such
-// settings in lists and maps. The spec itself cannot be removed, because API servers evaluate rules only for values that exist.
+// fixClaim fixes settings once the claim has a managed resource, since later changes have no effect. The rules are at the spec,
+// so that removing the parent of a setting does not circumvent them.
 func fixClaim(s *schema, k *model.Kind) {
 	addRule(s, "!has(oldSelf.spec) || has(self.spec)", "spec cannot be removed: delete the claim and make another", ".spec")
 	for _, place := range k.Lookup(k.Spec).Walk() {
@@ -222,8 +217,7 @@ func fixClaim(s *schema, k *model.Kind) {
 	}
 }
 
-// openTemplate completes the schema of a class: the template is required although its JSON tag has omitempty, and rules that
-// compare with the old object do not apply, since a class may change (R277).
+// openTemplate requires the template although its JSON tag has omitempty, and drops transition rules: a class may change (R277).
 func openTemplate(s *schema) {
 	if !slices.Contains(s.Required, "specTemplate") {
 		s.Required = append(s.Required, "specTemplate")

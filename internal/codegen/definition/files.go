@@ -163,9 +163,7 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	for name, text := range over {
 		config.Overlay[filepath.Join(base, name)] = text
 	}
-	var copies genall.Generator = deepcopy.Generator{}
-	var definitions genall.Generator = crd.Generator{}
-	generators := genall.Generators{&copies, &definitions}
+	generators := genall.Generators{new(genall.Generator(deepcopy.Generator{})), new(genall.Generator(crd.Generator{}))}
 	runtime, err := generators.ForRootsWithConfig(config, filepath.Join(base, api.Dir, "..."))
 	if err != nil {
 		return nil, fmt.Errorf("loading packages below %s: %w", api.Dir, err)
@@ -173,8 +171,7 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	return &loading{runtime, api, base}, nil
 }
 
-// problems returns the errors that the library found, except those of the type checker, which the compiler reports better. Errors in
-// generated files are returned only if there are none in files of the author, which cause them.
+// problems leaves out type errors, which the compiler reports better, and consequential errors in generated files.
 func (l *loading) problems() error {
 	var authored, generated []error
 	for _, root := range l.Roots {

@@ -45,8 +45,7 @@ func addRule(s *schema, rule, message, fieldPath string) {
 	s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: rule, Message: message, FieldPath: fieldPath})
 }
 
-// bound limits the size of a value that a rule compares, so that the cost of the rule stays within the limit of API servers
-// (N33). Limits of the author stay.
+// bound limits values that a rule compares, since API servers limit the cost of rules (N33).
 func bound(s *schema) {
 	const most, longest = 64, 1024
 	switch s.Type {
@@ -76,8 +75,7 @@ func containsObjects(s *schema) bool {
 	return len(s.Properties) > 0 || s.Items != nil && s.Items.Schema != nil && containsObjects(s.Items.Schema)
 }
 
-// plain returns the CEL expression of a field below an object, optional the same with optional selection: its value is empty
-// if anything on the way is missing.
+// plain is the CEL expression of a field, and optional the one that is empty if anything on the way is missing.
 func plain(object string, names []string) string {
 	return strings.Join(append([]string{object}, celNames(names)...), ".")
 }
@@ -213,8 +211,6 @@ func categories(k *model.Kind, config string, known bool) []string {
 	return []string{"crossplane", "managed", provider(k.Package, config)}
 }
 
-// provider returns the category of a provider: the value of the package's marker, else the first label of the group of its
-// configurations.
 func provider(pkg *model.Package, config string) string {
 	first, _, _ := strings.Cut(config, ".")
 	return cmp.Or(pkg.Value("bowline:provider"), first)
@@ -222,8 +218,7 @@ func provider(pkg *model.Package, config string) string {
 
 type column = apiextensionsv1.CustomResourceColumnDefinition
 
-// columns returns the columns of kubectl get (T22): the default ones around those of the author. If the author defines one of the
-// default columns, there are only those of the author.
+// columns returns those of the author between the default ones (T22), or alone if the author replaces a default one.
 func columns(role model.Role, own []column) []column {
 	before, after := defaultColumns(role)
 	for _, d := range slices.Concat(before, after) {

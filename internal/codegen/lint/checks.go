@@ -325,9 +325,6 @@ func scope(k *model.Kind) string {
 }
 
 func managed(k *model.Kind) string {
-	if k.Role != model.Managed {
-		return ""
-	}
 	for _, part := range []struct {
 		of      model.Ref
 		content string
@@ -341,16 +338,14 @@ func managed(k *model.Kind) string {
 
 func link(k *model.Kind) string {
 	parameters := k.Lookup(k.Parameters)
-	if k.Role != model.Managed || parameters == nil || strings.Contains(parameters.Comment.Text(), "http") {
+	if parameters == nil {
 		return ""
 	}
-	return fmt.Sprintf("the comment of %s has no link to the page of the vendor's API: add its URL as the last line", parameters.Name)
+	return refuse(!strings.Contains(parameters.Comment.Text(), "http"),
+		"the comment of %s has no link to the page of the vendor's API: add its URL as the last line", parameters.Name)
 }
 
 func providerConfig(k *model.Kind) string {
-	if k.Role != model.Managed {
-		return ""
-	}
 	scopes := model.Scopes(k.Struct)
 	if len(scopes) == 0 {
 		scopes = []model.Scope{k.Scope}
@@ -389,17 +384,11 @@ func claimMarker(_ *model.Kind, at model.Place) string {
 }
 
 func claim(k *model.Kind) string {
-	if k.Role != model.Claim {
-		return ""
-	}
 	return cmp.Or(namespacedKind(k, "ResourceClaimStatus"), refuse(!k.Struct.Field("Spec").Omitted(),
 		"the spec of %s may be empty: add omitempty to its json tag", k.Name))
 }
 
 func targetKind(k *model.Kind) string {
-	if k.Role != model.Target {
-		return ""
-	}
 	return cmp.Or(namespacedKind(k, "TargetStatus"), refuse(k.Struct.Field("Spec").Omitted(),
 		"the spec of %s is required: remove omitempty from its json tag", k.Name))
 }

@@ -130,12 +130,12 @@ func Rules() []Rule {
 		{"package-markers", "a package has markers for its group and for deepcopy functions (T30)", kinds, onKind(packageMarkers)},
 		{"root", "a kind is marked as a root type, and has spec and status (K7, K8)", kinds, onKind(root)},
 		{"scope", "a kind has one or both of the scopes, set by one marker (N1)", kinds, onKind(scope)},
-		{"settings", "a managed kind has parameters and an observation (K4, K10)", kinds, onKind(managed)},
-		{"link", "the comment of parameters links to the vendor's page (P91)", kinds, onKind(link)},
-		{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)", kinds, onKind(claim)},
-		{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)", kinds, onKind(targetKind)},
+		{"settings", "a managed kind has parameters and an observation (K4, K10)", kinds, ofRole(model.Managed, managed)},
+		{"link", "the comment of parameters links to the vendor's page (P91)", kinds, ofRole(model.Managed, link)},
+		{"claim", "a claim kind is namespaced, its spec optional, and its status the common one (K31, K32, K34)", kinds, ofRole(model.Claim, claim)},
+		{"target", "a target kind is namespaced, its spec required, and its status the common one (K71, K72, K74)", kinds, ofRole(model.Target, targetKind)},
 		{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)", kinds, onKind(class)},
-		{"provider-config", "a managed kind has a provider configuration (N29)", kinds, onKind(providerConfig)},
+		{"provider-config", "a managed kind has a provider configuration (N29)", kinds, ofRole(model.Managed, providerConfig)},
 		// Of the fields of parameters, observations and the specs of claims.
 		{"json", "fields have camelCase names in JSON (P5, P6)", settings | claims | observations, onField(jsonName)},
 		{"documented", "fields have comments, which kubectl explain shows (P90)", settings | claims | observations, onField(documented)},
@@ -173,13 +173,23 @@ func onKind(check func(k *model.Kind) string) func(*model.Kind, model.Place) str
 	return func(k *model.Kind, _ model.Place) string { return check(k) }
 }
 
+func ofRole(role model.Role, check func(k *model.Kind) string) func(*model.Kind, model.Place) string {
+	return func(k *model.Kind, _ model.Place) string {
+		if k.Role != role {
+			return ""
+		}
+		return check(k)
+	}
+}
+
 func onField(check func(f *model.Field) string) func(*model.Kind, model.Place) string {
 	return func(_ *model.Kind, at model.Place) string { return check(at.Field()) }
 }
 
 const nolintMarker = "bowline:nolint"
 
-// A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no problem.
+// A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no
+// problem.
 type fit func(f *model.Field, value string) string
 
 func knownMarkers() (ofPackages, ofTypes, ofFields map[string]fit) {

@@ -3,8 +3,8 @@
 
 // Package model reads the packages, kinds, fields, comments and markers of an API.
 //
-// It reads syntax and not types, so that the source may use declarations that are yet to be generated. It ignores generated files,
-// so the result only depends on the files of the author.
+// It reads syntax and not types, so that the source may use declarations that are yet to be generated. It ignores generated
+// files, so the result only depends on the files of the author.
 //
 //	api, err := model.Load("providers/sql/apis", ".")
 //	for _, pkg := range api.Packages { for _, kind := range pkg.Kinds { … } }
@@ -142,8 +142,8 @@ func (a *API) secondPackage(first *Package) *Package {
 	return pkg
 }
 
-// Config returns the group of the provider configurations of a package's kinds: the value of the package's marker, else the longest
-// suffix of the package's group that has a provider configuration for the scope.
+// Config returns the group of the provider configurations of a package's kinds: the value of the package's marker, else the
+// longest suffix of the package's group that has a provider configuration for the scope.
 func (p *Package) Config(scope Scope) (group string, ok bool) {
 	if group := p.Comment.Value("bowline:providerConfigGroup"); group != "" {
 		return group, true
@@ -355,8 +355,7 @@ func (p *Package) readDeclaration(file *ast.File, d *ast.GenDecl, at func(token.
 	}
 }
 
-// markersAbove returns a comment that consists of markers and is one empty line above another: scaffolds of kubebuilder put markers of
-// types there. It is nil if there is none.
+// markersAbove finds markers one empty line above a comment, where scaffolds of kubebuilder put those of types.
 func markersAbove(file *ast.File, doc *ast.CommentGroup, at func(token.Pos) token.Position) *ast.CommentGroup {
 	return first(file.Comments, func(group *ast.CommentGroup) bool {
 		return doc != nil && at(group.End()).Line+2 == at(doc.Pos()).Line && len(readComment(at, group).Prose) == 0

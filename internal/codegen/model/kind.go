@@ -37,8 +37,7 @@ const (
 	Target         Role = "target"
 )
 
-// recognitions are the roles and scopes of kinds whose spec, or template of specs, embeds a struct: the table to extend when a role
-// is added.
+// recognitions is the table to extend when a role is added: what the spec, or the template of specs, embeds.
 var recognitions = []struct {
 	embedded string
 	role     Role
@@ -228,8 +227,7 @@ func (k *Kind) ClaimKinds() []string {
 	return kinds
 }
 
-// addClass adds the class that a marker of a managed kind requests, unless the author wrote it. A namespaced kind has none (N28): teams
-// could read the secrets of its managed resources.
+// addClass adds none for a namespaced kind (N28): teams could read the secrets of its managed resources.
 func (p *Package) addClass(k *Kind) {
 	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declared[k.ClassName()] {
 		return

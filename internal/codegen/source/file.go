@@ -3,8 +3,8 @@
 
 // Package source generates the Go files of an API: types, registration, methods, field rules and resolvers.
 //
-// Each file is a template over the model. Imports are collected while it is executed, and gofmt formats the result. Declarations of
-// the author are not generated again (T13), and files without declarations are not generated.
+// Each file is a template over the model. Imports are collected while it is executed, and gofmt formats the result. Declarations
+// of the author are not generated again (T13), and files without declarations are not generated.
 //
 //	files, err := source.Files(api) // by path, relative to the folder that the model was loaded from
 package source
@@ -34,8 +34,7 @@ type file struct {
 	imports map[string]string // aliases by path
 }
 
-// write adds the file of a part to files: what the template declares, below what every file has. comment is that of the package. A
-// file without declarations and comment is not added.
+// write leaves out a file without declarations and without comment, which is that of the package.
 func write(files map[string][]byte, pkg *model.Package, part, named string, data any, comment string) error {
 	f := &file{pkg: pkg, imports: map[string]string{}}
 	all, err := template.New(part).Funcs(f.functions()).ParseFS(templates, "*.tmpl")
@@ -204,8 +203,7 @@ func packageComment(pkg *model.Package) string {
 	return comment
 }
 
-// addRoot generates AddToScheme of all packages in the root folder of the API, and the package crds, which embeds the definitions,
-// unless the author wrote them.
+// addRoot generates AddToScheme of all packages and the package crds, unless the author wrote them.
 func addRoot(files map[string][]byte, api *model.API) error {
 	var served []*model.Package
 	for _, pkg := range api.Packages {

@@ -74,8 +74,7 @@ func initHas(k *model.Kind, r model.Reference) bool {
 	return k.Init.Name != "" && (own == nil || own.Field(r.Place[0].Name) != nil)
 }
 
-// amongInit returns a reference as it is in the init parameters: as the author declared it there, or else optional, as initField
-// generates it.
+// amongInit returns a reference as the author declared it in the init parameters, or else optional, as initField does.
 func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	first := *r.Place[0]
 	if own := k.Lookup(k.Init); own != nil {

@@ -22,7 +22,6 @@ func viewsOf(pkg *model.Package) []view {
 	return all
 }
 
-// Managed, Class and Config are true for kinds of these roles.
 func (v view) Managed() bool { return v.Role == model.Managed }
 func (v view) Class() bool   { return v.Role == model.Class }
 func (v view) Config() bool  { return v.Role == model.ProviderConfig }
@@ -51,8 +50,7 @@ func (v view) Settings() []*model.Field {
 	return nil
 }
 
-// Prose returns the comment of a generated kind, which is that of its source. Of a provider configuration only the first sentence
-// applies to both scopes.
+// Prose returns the comment of the source. Of a provider configuration only the first sentence applies to both scopes.
 func (v view) Prose() string {
 	if v.Role != model.ProviderConfig {
 		return "// " + strings.ReplaceAll(strings.Join(v.Struct.Comment.Prose, "\n// "), "// \n", "//\n")
@@ -87,8 +85,7 @@ func withoutScope(marker string) string {
 	return "+kubebuilder:resource:" + strings.Join(kept, ",")
 }
 
-// initField generates a field of the init parameters from one of the parameters: optional, without a default, and without markers
-// that do not apply to settings at creation.
+// initField makes a field of the parameters optional, without default and markers that do not apply at creation.
 func (f *file) initField(of *model.Field) string {
 	var text strings.Builder
 	for _, line := range of.Comment.Prose {

@@ -45,8 +45,7 @@ func Shorten(all []Difference) []Difference {
 	return append(slices.Clone(all[:maxDifferences]), Difference{Path: fmt.Sprintf("and %d more", len(all)-maxDifferences)})
 }
 
-// A comparison walks the desired tree and calls differ for each difference. Its methods take the value of initProvider at
-// the same path as initial; hidden is true below a sensitive field.
+// A comparison calls differ for each difference. initial is the value of initProvider at the same path, hidden is below a secret.
 type comparison struct {
 	*Rules
 	differ func(at path, desired, observed any, hidden bool)
@@ -140,8 +139,7 @@ func (c comparison) startsWith(at path, list, start []any) bool {
 	return true
 }
 
-// unmatched returns the elements without a partner in a maximum matching of two lists. A desired element may match several
-// observed ones, since it may leave fields out; place finds augmenting paths of the bipartite graph.
+// unmatched returns what a maximum matching leaves over, since a desired element with few fields may match several observed ones.
 func (c comparison) unmatched(at path, desired, observed []any) (missing, surplus []any) {
 	missing, surplus = []any{}, []any{}
 	takers := make(map[int]int, len(observed))
@@ -269,8 +267,7 @@ func (r *Rules) redact(at path, value any, hidden bool) any {
 	return value
 }
 
-// isSensitive guesses by its name whether a field of an object holds a secret. In {name: DB_PASSWORD, value: x} the value
-// does.
+// isSensitive guesses by names whether a field is a secret. In {name: DB_PASSWORD, value: x} the value is.
 func isSensitive(field string, in map[string]any) bool {
 	if strings.EqualFold(field, "value") {
 		for _, label := range []string{"name", "key"} {

@@ -25,8 +25,8 @@ type Field struct {
 	Type reflect.Type
 }
 
-// New returns a function that copies one struct to another that shares no memory with it, and the fields of To without a counterpart
-// in From, sorted, which stay empty. It fails if fields of the same name have types that do not convert.
+// New returns a function that copies one struct to another that shares no memory with it, and the fields of To without a
+// counterpart in From, sorted, which stay empty. It fails if fields of the same name have types that do not convert.
 //
 // Errors of the function name the fields whose values do not fit, such as numbers out of range; all others are copied.
 func New[From, To any]() (copyFields func(*From) (To, error), unmatched []Field, err error) {
@@ -142,8 +142,7 @@ func reach(in reflect.Value, index []int) reflect.Value {
 	return in
 }
 
-// counterpart finds the source of a field: the one that a tag on either side names, else the one of the same Go name, else the
-// one of the same JSON name.
+// counterpart finds a source by the tag on either side, else by the Go name, else by the JSON name.
 func counterpart(target reflect.StructField, from reflect.Type) (reflect.StructField, bool) {
 	candidates := fields(from)
 	wanted := target.Name

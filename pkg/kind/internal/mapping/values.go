@@ -62,8 +62,7 @@ func (m *compiler) compile(to, from reflect.Type, at string) (assignment, error)
 	return scalars(to, from, at)
 }
 
-// isUnset is true for values that vendors return for unset fields: an empty string, a nil list, the zero time, and a struct of
-// such fields. The number 0 and false count as set.
+// isUnset is true for what vendors return for unset fields. The number 0 and false count as set.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
