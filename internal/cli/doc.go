@@ -14,6 +14,4 @@
 //	team      creates the accounts and kubeconfigs of teams (user)
 //	personas  derives cluster roles from the definitions of kinds
 //	logs      makes the loggers of all commands that run servers
-//
-// The built-in providers are listed in cli.go.
 package cli

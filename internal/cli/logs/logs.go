@@ -6,8 +6,6 @@
 //	l := logs.New(os.Stderr, verbosity)
 //	l.Own("cloud").Info("Ready")                    // 2026-01-02 03:04:05 cloud: Ready
 //	server.Log = l.Library("apiserver")             // warnings and errors only, unless -v asks for more
-//
-// All loggers of one process share a writer and never interleave lines.
 package logs
 
 import (
@@ -30,7 +28,7 @@ type Logs struct {
 	out       io.Writer
 }
 
-// New returns loggers that write lines to w.
+// New returns loggers that write lines to w and never interleave them.
 func New(w io.Writer, verbosity int) *Logs { return &Logs{verbosity: verbosity, out: w} }
 
 // Own returns the logger of a part of Bowline: information and worse, more with the verbosity.

@@ -103,7 +103,6 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	return q.Explanation
 }
 
-// An inquiry is an explanation in the making, with what was read for it.
 type inquiry struct {
 	*Explanation
 
