@@ -38,8 +38,7 @@ import (
 
 // A ConfigKind is a kind of ProviderConfig.
 type ConfigKind struct {
-	// Object is an empty one.
-	Object     resource.ProviderConfig
+	Object     resource.ProviderConfig // an empty one
 	Kind       schema.GroupVersionKind
 	Namespaced bool
 }

@@ -239,17 +239,11 @@ func (h *holdings) index(privilege string) int {
 
 // missing returns the privileges that are not held on each object, or lack the grant option.
 func (h *holdings) missing(want []string, grantable *bool) []string {
-	var missing []string
-	if h.Objects == 0 {
-		return nil
-	}
-	for _, p := range want {
+	return slices.DeleteFunc(slices.Clone(want), func(p string) bool {
 		i := h.index(p)
-		if i < 0 || h.Held[i].Count < h.Objects || grantable != nil && *grantable && h.Held[i].Grantable < h.Objects {
-			missing = append(missing, p)
-		}
-	}
-	return missing
+		held := i >= 0 && h.Held[i].Count == h.Objects && (grantable == nil || !*grantable || h.Held[i].Grantable == h.Objects)
+		return held || h.Objects == 0
+	})
 }
 
 // extra returns further privileges that are held on any object and can be revoked.

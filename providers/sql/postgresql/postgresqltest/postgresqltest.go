@@ -3,13 +3,7 @@
 
 // Package postgresqltest runs real PostgreSQL servers in temporary folders, for tests.
 //
-// Start one server for a test binary, in TestMain, and use different names in each test:
-//
-//	server, err := postgresqltest.Start()
-//	defer server.Stop()
-//	client, err := postgresql.New(server.Config())
-//
-// PostgreSQL 15 or later must be installed: on PATH or where Debian installs it. Root starts it as the account postgres. A server
+// Start one server for a test binary, in TestMain, and use different names in each test. PostgreSQL 15 or later must be installed: on PATH or where Debian installs it. Root starts it as the account postgres. A server
 // ends with the process that started it.
 package postgresqltest
 
@@ -44,13 +38,11 @@ const (
 
 // A Server is a PostgreSQL server with temporary data. Its superuser is postgres.
 type Server struct {
-	folder   string
-	binaries string
-	password string
-	port     int
-	settings []string
-	process  *exec.Cmd
-	exited   chan struct{}
+	folder, binaries, password string
+	port                       int
+	settings                   []string
+	process                    *exec.Cmd
+	exited                     chan struct{}
 }
 
 // Start creates and starts a server with settings such as "log_statement=all", and waits until it accepts connections.
