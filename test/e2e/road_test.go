@@ -341,15 +341,3 @@ func awaitSettled(t *testing.T, p *plane.Plane, all ...resource.Managed) {
 		p.Eventually(t, within, mg.GetName()+" is settled", func(ctx context.Context) error { return p.Settled(ctx, mg) })
 	}
 }
-
-// deleted returns nil if the objects are deleted.
-func deleted(ctx context.Context, p *plane.Plane, all ...resource.Managed) error {
-	for _, mg := range all {
-		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err == nil {
-			return fmt.Errorf("%s is still there: Synced %s", mg.GetName(), mg.GetCondition(xpv1.TypeSynced).Message)
-		} else if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
