@@ -315,16 +315,19 @@ type Registry struct {
 // NewRegistry returns a registry without limiters.
 func NewRegistry() *Registry { return &Registry{random: rand.Float64, limiters: map[Key]*Limiter{}} }
 
-// For returns the limiter for a version of the ProviderConfig. A new version gets a new one: earlier responses of the external
-// system concern other settings or credentials.
+// For returns the limiter for a version of the ProviderConfig. A new version gets a new one, within the same limits unless
+// they changed: earlier responses of the external system concern other settings or credentials.
 func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	l := r.limiters[key]
 	if l == nil || l.version != version {
-		l = newLimiter(key, version, c, r.random)
-		r.limiters[key] = l
+		next := newLimiter(key, version, c, r.random)
+		if l != nil && l.config == c {
+			next.rate, next.slots = l.rate, l.slots // the limits also hold for the calls of both versions together
+		}
+		r.limiters[key], l = next, next
 	}
 	l.use(now)
 	if now.Sub(r.swept) >= keep/2 {

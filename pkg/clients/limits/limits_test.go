@@ -262,6 +262,33 @@ func TestNewLimiter(t *testing.T) {
 	}
 }
 
+// A new version that does not change the limits grants no further calls: a key of the Secret may change every second.
+func TestLimitsOfVersions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, began := limits.NewTestRegistry(), time.Now()
+		var most, now atomic.Int32
+		var callers sync.WaitGroup
+		for i := range 4 {
+			l := r.For(key, limits.Version{byte(i)}, limits.Config{CallsPerSecond: 10, Burst: 1, InFlight: 1})
+			callers.Go(func() {
+				if err := l.Do(t.Context(), func(context.Context) error {
+					most.Store(max(most.Load(), now.Add(1)))
+					time.Sleep(200 * time.Millisecond)
+					now.Add(-1)
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if took := time.Since(began); most.Load() != 1 || took != 800*time.Millisecond {
+			t.Errorf("%d calls at once, all done after %v", most.Load(), took)
+		}
+	})
+}
+
 // Unused keys are forgotten, those in use are not.
 func TestUnusedKeys(t *testing.T) {
 	t.Parallel()

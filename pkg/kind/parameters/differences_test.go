@@ -156,7 +156,7 @@ func TestEquality(t *testing.T) {
 		},
 		"ignored fields (R137)": {
 			desired: `{"a": 1, "l": [{"x": 1, "y": 1}, {"y": 1}], "n": {"o": 1}}`, observed: `{"l": [{"x": 2, "y": 2}, {"y": 2}]}`,
-			rules: rules{Ignored: []string{"a", "l.x", "l[0].y", "n"}}, want: differ("l[1].y", "1", "2"),
+			rules: rules{Ignored: []string{"a", "l[*].x", "l[0].y", "n"}}, want: differ("l[1].y", "1", "2"),
 		},
 	})
 }

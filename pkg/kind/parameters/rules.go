@@ -31,8 +31,8 @@ import (
 // Rules declare the behaviour of fields that the Go type of parameters cannot express. The generator writes them as method
 // FieldRules from markers in comments.
 //
-// Fields are named by paths. scalingConfig.maxSize addresses the field of every element, scalingConfig[0].maxSize that of one.
-// Keys of maps with a dot, slash or bracket are in brackets: tags[example.org/team].
+// Fields are named by paths. scalingConfig.maxSize and scalingConfig[*].maxSize address the field of every element,
+// scalingConfig[0].maxSize that of one. Keys of maps with a dot, slash or bracket are in brackets: tags[example.org/team].
 type Rules struct {
 	Immutable  []string // cannot change after creation (P70)
 	IgnoreCase []string // strings that are compared without regard to case
@@ -65,7 +65,7 @@ func (r *Rules) ignores(at path) bool { return at.in(r.WriteOnly) || at.in(r.Ign
 func (r Rules) IsImmutable(field string) bool {
 	general := withoutIndices(field)
 	return slices.ContainsFunc(r.Immutable, func(immutable string) bool {
-		rest, ok := strings.CutPrefix(general, immutable)
+		rest, ok := strings.CutPrefix(general, strings.ReplaceAll(immutable, "[*]", ""))
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }

@@ -186,7 +186,9 @@ func (p path) field(name string) path {
 func (p path) index(i int) path { return path{p.exact + "[" + strconv.Itoa(i) + "]", p.general} }
 
 func (p path) in(fields []string) bool {
-	return slices.Contains(fields, p.exact) || slices.Contains(fields, p.general)
+	return slices.ContainsFunc(fields, func(f string) bool {
+		return f == p.exact || strings.ReplaceAll(f, "[*]", "") == p.general
+	})
 }
 
 // isEmpty is true for values that late initialization may fill (R155). false and 0 are not empty.

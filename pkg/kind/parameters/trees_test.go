@@ -195,7 +195,7 @@ func TestFillLeavesOut(t *testing.T) {
 		},
 		"ignored fields are not filled (R149)": {
 			spec: `{"n": {"x": 1}}`, observed: `{"a": 1, "b": 1, "n": {"a": 1}, "s": [{"id": 1, "x": 1}]}`,
-			rules: rules{Ignored: []string{"a", "n", "s.id"}},
+			rules: rules{Ignored: []string{"a", "n", "s[*].id"}},
 			want:  `{"b": 1, "n": {"x": 1}, "s": [{"x": 1}]}`, filled: []string{"b", "s[0].x"},
 		},
 		"what only users choose is not filled (R149)": {

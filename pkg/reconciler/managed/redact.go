@@ -5,7 +5,6 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -25,10 +24,10 @@ func (r *Reconciler) redactConditions(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	before, errBefore := conditionsOf(p.before.status)
-	after, errAfter := conditionsOf(now["status"])
-	if err := errors.Join(errBefore, errAfter); err != nil {
-		return err
+	before, _ := conditionsOf(p.before.status) // what cannot be read is no condition
+	after, err := conditionsOf(now["status"])
+	if err != nil {
+		return p.rebuild(func(u tree) { delete(section(u, "status"), "conditions") })
 	}
 	var secrets [][]byte
 	for _, c := range after.Conditions {

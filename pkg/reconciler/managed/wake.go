@@ -149,18 +149,30 @@ func (r *Reconciler) Users(ctx context.Context, providerConfig string) (requests
 	return requests, nil
 }
 
-func (r *Reconciler) newList() client.ObjectList {
+func (r *Reconciler) newList() (client.ObjectList, error) {
+	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
 	if _, ok := r.newManaged().(runtime.Unstructured); ok {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
-		return list
+		list.SetGroupVersionKind(kind)
+		return list, nil
 	}
-	return objects.MustNewList[client.ObjectList](r.client.Scheme(), r.kind)
+	o, err := r.client.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return list, nil
 }
 
 // each calls do for the objects of the kind in the cache. They must not be changed.
 func (r *Reconciler) each(ctx context.Context, do func(resource.Managed), o ...client.ListOption) error {
-	list := r.newList()
+	list, err := r.newList()
+	if err != nil {
+		return err
+	}
 	if err := r.client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
 		return err
 	}
