@@ -28,6 +28,8 @@ import (
 type engine struct {
 	service, username string
 	field             string // of requests: the size that update changes
+	// absent is a version that no machine has, version its field in requests, advice how its instance says what to install.
+	version, absent, advice string
 	// query runs a command of a client of the server and returns the answer. size reads the size from the answer to show.
 	query             func(t *testing.T, at state, password, command string) (string, error)
 	show, write, read string
@@ -50,6 +52,7 @@ func (s state) size() int { return s.Fanciness + s.MemoryMegabytes }
 func databases() engine {
 	return engine{
 		service: "database", username: "postgres", field: "fanciness_level", query: querySQL,
+		version: "version", absent: "9", advice: "apt-get install postgresql-9)",
 		show: "show max_connections", size: func(answer string) string { return answer },
 		write: "create table kept as select 'kept' as value", read: "select value from kept",
 		hide: func(config *favouritecloud.Config, folder string) string {
@@ -68,6 +71,7 @@ func databases() engine {
 func caches() engine {
 	return engine{
 		service: "cache", username: "default", field: "memory_megabytes", query: queryRedis,
+		version: "engine_version", absent: "2.8", advice: "apt-get install redis-server)",
 		show: "INFO memory", write: "SET kept kept", read: "GET kept",
 		size: func(answer string) string {
 			_, rest, _ := strings.Cut(answer, "maxmemory:")

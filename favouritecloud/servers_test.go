@@ -185,14 +185,21 @@ func TestMissingProgramIsFoundWithoutRestart(t *testing.T) {
 		need := e.hide(&config, folder)
 		c := startCloud(t, config)
 		password := c.create(t, e, "orders")
-		c.create(t, e, "deleted")
+		absent := object{"name": "deleted", e.field: 20, e.version: e.absent}
+		if _, err := c.instances(e).Create(t.Context(), absent); err != nil {
+			t.Fatal(err)
+		}
 		c.await(t, e, "orders", sdk.StatusFailed, need)
-		c.await(t, e, "deleted", sdk.StatusFailed, need)
+		c.await(t, e, "deleted", sdk.StatusFailed, e.advice)
 		c.delete(t, e, "deleted")
 		if err := e.install(folder); err != nil {
 			t.Fatal(err)
 		}
 		e.ask(t, c.awaitOnline(t, e, "orders"), password, e.write)
+		body := fmt.Sprintf(`{"name":"deleted",%q:20,%q:%q}`, e.field, e.version, e.absent)
+		c.refuseAll(t, map[string]refusal{"version that is not installed, beside one that is": {
+			"POST", e.service + "/instances", body, 422, sdk.CodeInvalid, fmt.Sprintf("%q is not available: this cloud has", e.absent),
+		}})
 	})
 }
 

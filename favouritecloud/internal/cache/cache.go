@@ -53,8 +53,8 @@ func New(env service.Environment, searchPath []string) *Service {
 		},
 		Servers: &service.Servers[Spec]{
 			Prefix: "cache-", Ports: host.CachePorts,
-			Folder: host.Folder{ // A kill loses no data: the server has written all of it to files.
-				Stop: unix.SIGTERM, End: map[string]unix.Signal{serverProgram: unix.SIGKILL}, Marks: []string{" # "},
+			Folder: host.Folder{
+				Stop: unix.SIGTERM, End: map[string]unix.Signal{serverProgram: unix.SIGTERM}, Discard: unix.SIGKILL, Marks: []string{" # "},
 			},
 			Software: software(searchPath),
 			Version: refusal.Version{

@@ -9,6 +9,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,9 @@ type Folder struct {
 	Owner Account     // the account that will own the data
 	Stop  unix.Signal // asks the server for an orderly shutdown
 	// End has the programs that may run in the folder, and the signal that ends each quickly without loss of data.
-	End   map[string]unix.Signal
-	Marks []string // Marks precede the cause of a failure in the log
+	End     map[string]unix.Signal
+	Discard unix.Signal // replaces the signals of End when the data is about to be deleted. 0 keeps them.
+	Marks   []string    // Marks precede the cause of a failure in the log
 }
 
 // Data returns the path of the data.
@@ -91,7 +93,7 @@ func (f *Folder) DataOwner() (Account, error) {
 
 // Remove ends every server process that works in the folder and deletes it.
 func (f *Folder) Remove(ctx context.Context) error {
-	if err := f.Clear(ctx); err != nil {
+	if err := f.end(ctx, f.Discard); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(f.Path); err != nil {
@@ -101,7 +103,9 @@ func (f *Folder) Remove(ctx context.Context) error {
 }
 
 // Clear ends every server process that works in the folder, kills those that do not end in time, and keeps the data.
-func (f *Folder) Clear(ctx context.Context) error {
+func (f *Folder) Clear(ctx context.Context) error { return f.end(ctx, 0) }
+
+func (f *Folder) end(ctx context.Context, discard unix.Signal) error {
 	deadline := time.Now().Add(killAfter)
 	for {
 		running, err := processesIn(f.Path, slices.Collect(maps.Keys(f.End))...)
@@ -109,7 +113,7 @@ func (f *Folder) Clear(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			err = f.endAll(ctx, running, deadline)
+			err = f.endAll(ctx, running, discard, deadline)
 		}
 		for _, p := range running {
 			p.Close()
@@ -121,13 +125,13 @@ func (f *Folder) Clear(ctx context.Context) error {
 }
 
 // endAll signals the processes, and kills those that remain after the deadline.
-func (f *Folder) endAll(ctx context.Context, running []*Process, deadline time.Time) error {
+func (f *Folder) endAll(ctx context.Context, running []*Process, discard unix.Signal, deadline time.Time) error {
 	orderly, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	for _, p := range running {
 		sig := unix.SIGKILL
 		if info, err := p.Inspect(); err == nil && f.End[info.Command] != 0 && time.Now().Before(deadline) {
-			sig = f.End[info.Command]
+			sig = cmp.Or(discard, f.End[info.Command])
 		}
 		if err := p.Signal(sig); err != nil && !errors.Is(err, ErrEnded) {
 			return err

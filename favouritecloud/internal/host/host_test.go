@@ -4,11 +4,13 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +97,27 @@ func sleeper(t *testing.T) (*exec.Cmd, string) {
 	cmd := exec.Command("sleep", "3600")
 	cmd.Dir = folder
 	return cmd, folder
+}
+
+func TestOnlyRemovalDiscards(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[syscall.Signal]func(*Folder, context.Context) error{
+		unix.SIGTERM: (*Folder).Clear, unix.SIGKILL: (*Folder).Remove,
+	} {
+		cmd, folder := sleeper(t)
+		child, err := Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &Folder{Path: folder, End: map[string]unix.Signal{"sleep": unix.SIGTERM}, Discard: unix.SIGKILL}
+		if err := errors.Join(end(f, t.Context()), child.Wait(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if got := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != want {
+			t.Errorf("ended by %v, want %v", got, want)
+		}
+		child.Close()
+	}
 }
 
 func TestChildIsFoundEndedAndReaped(t *testing.T) {
