@@ -81,8 +81,13 @@ func violations(claims []resource.Claim, objects []resource.Managed, all []inspe
 	}
 	for _, o := range objects {
 		mg, bindable := o.(resource.BindableManaged)
-		if bindable && mg.GetClaimReference() != nil && mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
-			managed = append(managed, belonging{mg.GetClaimReference().UID, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
+		if !bindable || mg.GetClaimReference() == nil {
+			continue
+		}
+		of := mg.GetClaimReference().UID
+		exists := slices.ContainsFunc(claims, func(c resource.Claim) bool { return c.GetUID() == of })
+		if exists || mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
+			managed = append(managed, belonging{of, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
 		}
 	}
 	return slices.Concat(unpaired(objects, external), unpaired(claims, managed), contended(claims))

@@ -70,6 +70,10 @@ func TestViolations(t *testing.T) {
 			claims:  []resource.Claim{claim("a", "x")},
 			objects: []resource.Managed{object("x", "a", bound), object("y", "a", "")}, want: []class{duplicated},
 		},
+		"one released for a claim that has another": {
+			claims:  []resource.Claim{claim("a", "x")},
+			objects: []resource.Managed{object("x", "a", bound), object("y", "a", released)}, want: []class{duplicated},
+		},
 		"two claims have it": {
 			claims:  []resource.Claim{claim("a", "x"), claim("b", "x")},
 			objects: []resource.Managed{object("x", "a", bound)}, want: []class{boundTwice},
