@@ -13,6 +13,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,32 +51,37 @@ func (l *Logs) Controllers() logr.Logger { return logr.FromSlogHandler(l.Own("co
 
 // handler writes a record as one readable line: time, level if it is unusual, part, message, then key=value.
 func (l *Logs) handler(part string, level slog.Level) slog.Handler {
-	h := &lineHandler{logs: l, part: part, line: &bytes.Buffer{}}
-	h.Handler = slog.NewTextHandler(h.line, &slog.HandlerOptions{Level: level, ReplaceAttr: onlyAttributes})
-	return h
+	return &lineHandler{logs: l, part: part, level: level}
 }
 
 type lineHandler struct {
-	slog.Handler // formats the attributes
-	logs         *Logs
-	part         string
-	line         *bytes.Buffer // guarded by the mutex of logs
+	logs  *Logs
+	part  string
+	level slog.Level
+	with  []func(slog.Handler) slog.Handler // replays WithAttrs and WithGroup on the handler that formats one record
 }
 
-// Handle implements slog.Handler.
+// Enabled implements slog.Handler.
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+
+// Handle implements slog.Handler. It formats without the mutex, since an attribute may log when it is formatted.
 func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.logs.mu.Lock()
-	defer h.logs.mu.Unlock()
-	h.line.Reset()
-	h.line.WriteString(r.Time.Local().Format(time.DateTime) + " ")
+	var line bytes.Buffer
+	line.WriteString(r.Time.Local().Format(time.DateTime) + " ")
 	if r.Level >= slog.LevelWarn {
-		h.line.WriteString(r.Level.String() + " ")
+		line.WriteString(r.Level.String() + " ")
 	}
-	h.line.WriteString(h.part + ": " + strings.TrimSpace(r.Message) + " ")
-	if err := h.Handler.Handle(ctx, r); err != nil {
+	line.WriteString(h.part + ": " + strings.TrimSpace(r.Message) + " ")
+	attributes := slog.Handler(slog.NewTextHandler(&line, &slog.HandlerOptions{Level: h.level, ReplaceAttr: onlyAttributes}))
+	for _, with := range h.with {
+		attributes = with(attributes)
+	}
+	if err := attributes.Handle(ctx, r); err != nil {
 		return err
 	}
-	_, err := h.logs.out.Write(append(bytes.TrimRight(h.line.Bytes(), " \n"), '\n'))
+	h.logs.mu.Lock()
+	defer h.logs.mu.Unlock()
+	_, err := h.logs.out.Write(append(bytes.TrimRight(line.Bytes(), " \n"), '\n'))
 	return err
 }
 
@@ -89,12 +95,14 @@ func onlyAttributes(groups []string, a slog.Attr) slog.Attr {
 
 // WithAttrs implements slog.Handler.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.derive(h.Handler.WithAttrs(attrs))
+	return h.derive(func(inner slog.Handler) slog.Handler { return inner.WithAttrs(attrs) })
 }
 
 // WithGroup implements slog.Handler.
-func (h *lineHandler) WithGroup(name string) slog.Handler { return h.derive(h.Handler.WithGroup(name)) }
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	return h.derive(func(inner slog.Handler) slog.Handler { return inner.WithGroup(name) })
+}
 
-func (h *lineHandler) derive(attributes slog.Handler) slog.Handler {
-	return &lineHandler{attributes, h.logs, h.part, h.line}
+func (h *lineHandler) derive(step func(slog.Handler) slog.Handler) slog.Handler {
+	return &lineHandler{h.logs, h.part, h.level, append(slices.Clone(h.with), step)}
 }

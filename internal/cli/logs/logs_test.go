@@ -6,11 +6,23 @@ package logs
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// A talker logs when it is formatted.
+type talker struct{ logs *Logs }
+
+func (s talker) String() string {
+	s.logs.Own("inner").Info("Asked")
+	return "it"
+}
+
+// LogValue implements slog.LogValuer.
+func (s talker) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 func TestLogs(t *testing.T) {
 	cases := map[string]struct {
@@ -32,6 +44,10 @@ func TestLogs(t *testing.T) {
 		"LibraryError": {
 			write: func(l *Logs) { l.Library("apiserver").WithName("etcd").Error(errors.New("broken"), "Cannot write\n") },
 			want:  "ERROR apiserver: Cannot write logger=etcd err=broken\n",
+		},
+		"AttributeThatLogs": {
+			write: func(l *Logs) { l.Own("cloud").With("with", talker{l}).Info("Ready", "then", talker{l}) },
+			want:  "inner: Asked\ninner: Asked\ncloud: Ready with=it then=it\n",
 		},
 		"Reconcilers": {write: func(l *Logs) { l.Controllers().Info("Cannot reconcile", "object", "a") }, want: "controllers: Cannot reconcile object=a\n"},
 	}
