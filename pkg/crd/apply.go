@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,7 +38,7 @@ const (
 
 const (
 	usableTimeout = 30 * time.Second      // a healthy server needs about one second
-	usablePoll    = 20 * time.Millisecond // only at program start
+	usablePoll    = 50 * time.Millisecond // only at program start
 	maxAttempts   = 5                     // after conflicts
 	parallel      = 8                     // most of the time is spent waiting for the server
 )
@@ -69,36 +68,40 @@ func (r Report) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Apply installs the definitions and waits, up to 30 seconds for each, until objects of those that it did not skip can be watched. The
-// report is valid after an error too. It needs get, create and patch on customresourcedefinitions.
+// Apply installs the definitions and waits, up to 30 seconds for each, until objects of those that it did not skip can be watched. An
+// error of one does not end the others. The report is in the order of the definitions, and valid after an error too. It needs get, create and patch on customresourcedefinitions.
 func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (report Report, err error) {
 	i, err := newInstaller(cfg)
 	if err != nil {
 		return report, err
 	}
-	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
+	decisions, errs := make([]*decision, len(crds)), make([]error, len(crds))
+	var group errgroup.Group
 	group.SetLimit(parallel)
-	for _, definition := range crds {
+	for n, definition := range crds {
 		group.Go(func() error {
 			d, err := i.apply(ctx, definition)
 			if err != nil {
-				return fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
+				errs[n] = fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
+				return nil
 			}
-			mu.Lock()
-			report.add(definition.Name, d)
-			mu.Unlock()
+			decisions[n] = &d
 			if d.skip != "" {
 				return nil
 			}
 			if err := i.awaitUsable(ctx, definition); err != nil {
-				return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+				errs[n] = fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
 			}
 			return nil
 		})
 	}
-	err = group.Wait()
-	return report, err
+	_ = group.Wait() // the errors are in errs
+	for n, d := range decisions {
+		if d != nil {
+			report.add(crds[n].Name, *d)
+		}
+	}
+	return report, errors.Join(errs...)
 }
 
 func (r *Report) add(name string, d decision) {

@@ -95,7 +95,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyNamesRefused installs two definitions that both want one kind.
+// TestApplyNamesRefused installs two definitions that both want one kind, and more in the same call.
 func TestApplyNamesRefused(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
@@ -104,13 +104,18 @@ func TestApplyNamesRefused(t *testing.T) {
 	second := first.DeepCopy()
 	second.Spec.Names.Plural = "gadgets"
 	second.Name = "gadgets." + second.Spec.Group
+	invalid, third := definition("in-"+env.Prefix), definition("third-"+env.Prefix)
+	invalid.Name = "other"
 	t.Cleanup(func() { remove(t, env, second) })
-	report, err := crd.Apply(t.Context(), env.Config, second)
-	if err == nil || !strings.Contains(err.Error(), "its names are not accepted") || !strings.Contains(err.Error(), second.Name) {
+	t.Cleanup(func() { remove(t, env, third) })
+	report, err := crd.Apply(t.Context(), env.Config, second, invalid, third)
+	if err == nil ||
+		!strings.Contains(err.Error(), "applying custom resource definition other: ") ||
+		!strings.Contains(err.Error(), "its names are not accepted") || !strings.Contains(err.Error(), second.Name) {
 		t.Errorf("want an error about the names at once, got %v", err)
 	}
-	if diff := cmp.Diff([]string{second.Name}, report.Applied); diff != "" {
-		t.Errorf("the report covers what was done before the error: -want +got:\n%s", diff)
+	if diff := cmp.Diff([]string{second.Name, third.Name}, report.Applied); diff != "" {
+		t.Errorf("the report covers what was done in spite of the errors: -want +got:\n%s", diff)
 	}
 }
 
