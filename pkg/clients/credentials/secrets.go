@@ -39,6 +39,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -94,7 +95,9 @@ func WithFolders(paths ...string) Option {
 
 // NewSecrets returns a reader whose watches stop with the manager.
 func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
-	c, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	cfg := rest.CopyConfig(mgr.GetConfig())
+	cfg.QPS = -1 // watches need no limit, and a limit without a burst would be refused
+	c, err := kubernetes.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating client for secrets: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -228,7 +229,9 @@ func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
 func newSecrets(t *testing.T, env *controlplanetest.Env, o ...credentials.Option) (secrets *credentials.Secrets) {
 	t.Helper()
-	controlplanetest.RunManager(t, env.Config, manager.Options{}, func(mgr manager.Manager) (err error) {
+	config := rest.CopyConfig(env.Config)
+	config.QPS, config.Burst = 100, 0 // as users may set it
+	controlplanetest.RunManager(t, config, manager.Options{}, func(mgr manager.Manager) (err error) {
 		secrets, err = credentials.NewSecrets(mgr, o...)
 		return err
 	})
