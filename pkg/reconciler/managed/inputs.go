@@ -95,8 +95,8 @@ func (p *pass) inputsApplied(inputs *secretInputs) {
 
 // loadInputs reads the Secrets from the API server.
 func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
-	found, missing, err := r.readSecrets(ctx, p.managed, p.spec)
-	if err = cmp.Or(missing, err); err != nil {
+	found, err := r.readSecrets(ctx, p.managed, p.spec, false)
+	if err != nil {
 		return failed(ReasonCannotReadInputs, err)
 	}
 	p.inputs.read = found
@@ -104,9 +104,9 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// readSecrets reads the Secrets that a spec refers to. On errors it returns what it could read; missing is about a Secret, or a
-// key of it, that does not exist.
-func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any) (found *secretInputs, missing, err error) {
+// readSecrets reads the Secrets that a spec refers to. It stops at the first error; with all it goes on, returns what it could read,
+// and a Secret or key that does not exist is no error.
+func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any, all bool) (found *secretInputs, err error) {
 	declared := parameters.SecretReferences(section(spec, "forProvider"))
 	references := parameters.SecretReferences(section(spec, "initProvider")) // these count at creation only
 	maps.Copy(references, declared)
@@ -119,13 +119,13 @@ func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec 
 			if _, ok := declared[field]; ok {
 				found.versions = append(found.versions, xpv1.SecretInput{Field: field, Version: version})
 			}
+		case !all:
+			return nil, fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
 		case exists:
-			err = fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
-		case missing == nil:
-			missing = fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
+			err = failed
 		}
 	}
-	return found, missing, err
+	return found, err
 }
 
 // give adds to the given values. Those that they replace stay: the external system has them until the others are applied.

@@ -98,7 +98,7 @@ func (r *Reconciler) givenInputs(ctx context.Context, p *pass) [][]byte {
 	if err != nil {
 		return nil
 	}
-	found, _, err := r.readSecrets(ctx, p.managed, now["spec"])
+	found, err := r.readSecrets(ctx, p.managed, now["spec"], true)
 	if err != nil {
 		return slices.Collect(maps.Values(found.values))
 	}

@@ -165,7 +165,10 @@ func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(meta
 	pending := meta.GetExternalCreatePending(p.managed)
 	target, stored := p.managed, p.annotations
 	return retry.OnError(persistence, isRetriable, func() error {
-		base := target.DeepCopyObject().(resource.Managed)
+		base, ok := target.DeepCopyObject().(resource.Managed)
+		if !ok {
+			return fmt.Errorf("%T does not copy to its own type", target)
+		}
 		base.SetAnnotations(maps.Clone(stored))
 		written, err := objects.Patch(ctx, r.client, base, func(mg resource.Managed) { change(mg) })
 		if err == nil {
