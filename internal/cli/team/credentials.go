@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // checkNamespace refuses a namespace with Secrets of the platform, since a team reads all Secrets of its namespace.
@@ -37,7 +39,7 @@ func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
 		objects.SetAPIVersion(d.Spec.Group + "/" + d.Spec.Versions[served].Name)
 		objects.SetKind(d.Spec.Names.Kind + "List")
 		err := a.client.List(ctx, &objects)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) && a.isUnserved(ctx, d.Name) {
 			continue // just removed
 		}
 		if err != nil {
@@ -51,6 +53,13 @@ func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
 		}
 	}
 	return nil
+}
+
+// isUnserved is true for a definition that is gone or not yet established, so that it has no objects.
+func (a *Accounts) isUnserved(ctx context.Context, name string) bool {
+	var d apiextensionsv1.CustomResourceDefinition
+	err := a.client.Get(ctx, client.ObjectKey{Name: name}, &d)
+	return apierrors.IsNotFound(err) || err == nil && !apihelpers.IsCRDConditionTrue(&d, apiextensionsv1.Established)
 }
 
 // mayNameSecrets is false for a namespaced managed resource, which names only Secrets that are meant for its namespace.

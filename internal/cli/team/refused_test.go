@@ -5,6 +5,7 @@ package team_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -103,6 +105,58 @@ func TestRefused(t *testing.T) {
 			}
 			if _, renewed := w.accounts.Renew(t.Context(), w.name, r.Duration); renewed == nil || renewed.Error() != err.Error() {
 				t.Errorf("create: %v\n renew: %v", err, renewed)
+			}
+		})
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// A team is not created with other rights than asked for, and not while it is unknown what its namespace has.
+func TestCreateFails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		want   string
+		answer func(*testing.T, *world, *http.Request) *http.Response // nil to pass the request on
+	}{
+		"another role at the same time": {want: "already exists", answer: func(t *testing.T, w *world, r *http.Request) *http.Response {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/rolebindings") {
+				viewer := w.request()
+				viewer.Role = "view"
+				w.create(t, viewer)
+			}
+			return nil
+		}},
+		"discovery is behind": {want: "no matches for kind", answer: func(_ *testing.T, _ *world, r *http.Request) *http.Response {
+			switch r.URL.Path {
+			case "/api", "/apis":
+				r.Header.Set("Accept", "application/json") // groups without their kinds
+			case "/apis/team.test.bowline.dev/v1":
+				return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			config := rest.CopyConfig(w.Config)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return transport(func(r *http.Request) (*http.Response, error) {
+					r = r.Clone(r.Context())
+					if answer := tc.answer(t, w, r); answer != nil {
+						return answer, nil
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			accounts, err := team.NewAccounts(config)
+			check(t, err)
+			if got, err := accounts.Create(t.Context(), w.request()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error with %q, got %v and role %q", tc.want, err, got.Role)
 			}
 		})
 	}

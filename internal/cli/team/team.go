@@ -387,6 +387,8 @@ func (a *Accounts) ensureBinding(ctx context.Context, r Request) error {
 			return fmt.Errorf("replacing role binding %s/%s: %w", r.Namespace, want.Name, err)
 		}
 	}
-	_, err = a.ensure(ctx, want)
-	return err
+	if err := a.client.Create(ctx, want); err != nil { // one that exists now has another's role
+		return fmt.Errorf("creating role binding %s/%s: %w", r.Namespace, want.Name, err)
+	}
+	return nil
 }
