@@ -146,18 +146,14 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 
 // idle returns nil once a process is done and has observed everything again without a change, or is silent if nothing is left.
 func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
-	polled := process.Polled()
-	if !polled && !process.Silent(5*pollInterval) { // checked first, since it is cheap
+	isIdle := process.Polled()
+	if t.operation.empty {
+		isIdle = process.Silent(5 * pollInterval)
+	}
+	if !isIdle { // checked first, since it is cheap
 		return errors.New("the controllers are not idle: " + process.String())
 	}
-	if err := t.operation.then(t, ctx); err != nil || polled {
-		return err
-	}
-	objects, err := t.site.objects(ctx)
-	if err == nil && len(objects) > 0 {
-		err = errors.New("the controllers have not observed everything again")
-	}
-	return err
+	return t.operation.then(t, ctx)
 }
 
 // start starts controllers without memory for the site's objects, with the requests of the process. Stop waits for their end.

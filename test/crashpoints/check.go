@@ -65,7 +65,7 @@ func (t *attempt) check(ctx context.Context, why error) (found []violation, err 
 		return nil, err
 	}
 	found = append(found, violations(claims, objects, all)...)
-	if slices.ContainsFunc(objects, func(o resource.Managed) bool { return o.GetName() == t.object.GetName() && !meta.WasDeleted(o) }) {
+	if !t.operation.empty {
 		if err := t.opens(ctx); err != nil {
 			found = append(found, violation{credentialsLost, err.Error()})
 		}

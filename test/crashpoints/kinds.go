@@ -37,7 +37,7 @@ func kinds() []kind {
 		connected  = configured + ", writeConnectionSecretToRef: {namespace: SITE, name: connection}"
 		team       = "providerConfigRef: {kind: ClusterProviderConfig, name: SITE}"
 		password   = "passwordSecretRef: {namespace: SITE, name: password, key: password}, "
-		claimed    = "metadata: {namespace: SITE, name: NAME}, spec: {writeConnectionSecretToRef: {name: claimed}, OPTION}"
+		asking     = "metadata: {namespace: SITE, name: NAME}, spec: {OPTION}"
 		offered    = "metadata: {name: SITE-NAME}, specTemplate: {" + configured + ", writeConnectionSecretsToNamespace: SITE, OPTION "
 	)
 	database := kind{
@@ -82,10 +82,10 @@ func kinds() []kind {
 	// A cache is created fast: it has all operations on claims. The creation of a database takes long.
 	claim, databaseClaim := cache, database
 	claim.name, claim.operations = "Claim", append(append(choosing(), serving()...), static()...)
-	claim.claim = "{apiVersion: cache.crossplane.io/v1alpha1, kind: RedisCluster, " + claimed + "}"
+	claim.claim = "{apiVersion: cache.crossplane.io/v1alpha1, kind: RedisCluster, " + asking + "}"
 	claim.class = "{apiVersion: cache.fcp.crossplane.io/v1alpha3, kind: CacheInstanceClass, " + offered + "forProvider: {memoryMegabytes: 8}}}"
 	databaseClaim.name, databaseClaim.operations = "DatabaseClaim", serving()
-	databaseClaim.claim = "{apiVersion: database.crossplane.io/v1alpha1, kind: PostgreSQLInstance, " + claimed + "}"
+	databaseClaim.claim = "{apiVersion: database.crossplane.io/v1alpha1, kind: PostgreSQLInstance, " + asking + "}"
 	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered +
 		"forProvider: {fancinessLevel: 20}}}"
 	return []kind{database, cache, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim}
@@ -102,6 +102,7 @@ type operation struct {
 	when          []step // the event. No process runs then.
 	cue, during   step   // during is a second event, once cue returns nil or the process has crashed. Optional.
 	then          step   // returns nil when the operation has its result. Default: settled.
+	empty         bool   // true if it leaves no object and no external resource: the controllers are idle once they are silent
 	configs       bool   // true if requests that protect provider configurations are points
 }
 
@@ -115,7 +116,7 @@ func common() []operation {
 			return t.patch(ctx, t.kind.change)
 		}}},
 		{name: "recreate", given: exists, when: []step{func(t *attempt, ctx context.Context) error { return t.site.empty(ctx) }}},
-		{name: "delete", given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
+		{name: "delete", empty: true, given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
 	}
 }
 
@@ -126,8 +127,8 @@ func parents() []operation {
 	remove := func(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, parent(t)) }
 	return []operation{
 		{name: "resolve", option: true, when: []step{createObject}, cue: (*attempt).notSynced, during: create},
-		{name: "delete-with-parent", option: true, given: []step{create, createObject, settle}, when: []step{remove, deleteObject},
-			then: (*attempt).allDeleted},
+		{name: "delete-with-parent", empty: true, option: true, given: []step{create, createObject, settle},
+			when: []step{remove, deleteObject}, then: (*attempt).allDeleted},
 	}
 }
 
@@ -143,8 +144,8 @@ func configs() []operation {
 	}
 	return []operation{
 		{name: "create-with-config", configs: true, when: []step{createObject}, then: (*attempt).protected},
-		{name: "delete-with-config", configs: true, given: []step{createObject, until((*attempt).protected)}, when: []step{remove, deleteObject},
-			then: (*attempt).configsDeleted},
+		{name: "delete-with-config", empty: true, configs: true, given: []step{createObject, until((*attempt).protected)},
+			when: []step{remove, deleteObject}, then: (*attempt).configsDeleted},
 	}
 }
 
@@ -162,8 +163,8 @@ func choosing() []operation {
 		createClass("b", "claims: {max: 0},", ""), createClass("a", "claims: {max: 0},", meta.AnnotationKeyDefaultClass),
 	}
 	return []operation{
-		{name: "schedule", before: closed, when: []step{createClaim("claim", selected)}, then: (*attempt).chosen},
-		{name: "default", before: closed, when: []step{createClaim("claim", "")}, then: (*attempt).chosen},
+		{name: "schedule", empty: true, before: closed, when: []step{createClaim("claim", selected)}, then: (*attempt).chosen},
+		{name: "default", empty: true, before: closed, when: []step{createClaim("claim", claimed)}, then: (*attempt).chosen},
 	}
 }
 
@@ -178,8 +179,10 @@ func serving() []operation {
 		{name: "propagate", before: offer(""), given: []step{ask, settle, choosePassword, referToPassword, settle, (*attempt).opens},
 			when: []step{changePassword}},
 		{name: "release", before: retained, given: bound, when: []step{deleteClaim}, then: (*attempt).released},
-		{name: "delete", before: offer("reclaimPolicy: Delete,"), given: bound, when: []step{deleteClaim}, then: (*attempt).reclaimed},
-		{name: "abandon", before: offer(""), when: []step{ask}, cue: (*attempt).createStarted, during: deleteClaim, then: (*attempt).allDeleted},
+		{name: "delete", empty: true, before: offer("reclaimPolicy: Delete,"), given: bound, when: []step{deleteClaim},
+			then: (*attempt).reclaimed},
+		{name: "abandon", empty: true, before: offer(""), when: []step{ask}, cue: (*attempt).createStarted, during: deleteClaim,
+			then: (*attempt).allDeleted},
 		{name: "rebind", before: retained, given: append(bound, deleteClaim, until((*attempt).released)),
 			when: []step{allow(released), createClaim("heir", wanted)}},
 	}
@@ -190,7 +193,7 @@ func static() []operation {
 	exists, claim := []step{createObject, settle}, createClaim("claim", wanted)
 	return []operation{
 		{name: "bind", given: exists, when: []step{allow(""), claim}},
-		{name: "contest", given: exists, when: []step{claim, createClaim("rival", wanted), allow("")}, then: (*attempt).contested},
+		{name: "contest", given: exists, when: []step{claim, createClaim("rival", rival), allow("")}, then: (*attempt).contested},
 		{name: "unbind", given: []step{createObject, settle, allow(""), claim, settle}, when: []step{deleteClaim}, then: (*attempt).released},
 	}
 }
@@ -255,10 +258,13 @@ func createClass(name, more, annotation string) step {
 	}
 }
 
-// What claims ask for: the classes of the site, or the object.
+// What claims ask for: a Secret, and the classes of the site or the object. A rival has its own Secret: a copy to it shows.
 const (
-	selected = "classSelector: {matchLabels: {" + siteLabel + ": SITE}}"
-	wanted   = "resourceRef: {name: the object}"
+	claimed  = "writeConnectionSecretToRef: {name: claimed}, "
+	selected = claimed + "classSelector: {matchLabels: {" + siteLabel + ": SITE}}"
+	existing = "resourceRef: {name: the object}"
+	wanted   = claimed + existing
+	rival    = "writeConnectionSecretToRef: {name: rival}, " + existing
 )
 
 // createClaim creates a claim, which is that of the attempt from then on.
