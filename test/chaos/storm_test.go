@@ -68,8 +68,6 @@ func TestStorm(t *testing.T) {
 	s.note()
 	s.do(s.admin.ClearFaults(t.Context()))
 	s.judge("storm", took)
-	<-time.After(2 * time.Second) // what was found once must not be missing in a stale read (N20)
-	s.do(s.admin.SetFaults(t.Context(), sdk.FaultRule{ErrorRate: 0.05, DropRate: 0.05, Latency: "200ms", StaleReads: "2s", Seed: 1}))
 	t.Run("updated (R24, R36, R88)", s.updateAll)
 	t.Run("deleted (R53, R54, R60)", s.deleteAll)
 }
@@ -108,8 +106,15 @@ func (s *storm) createAll() {
 	s.do(each(all, func(o client.Object) error { return s.p.Client.Create(s.t.Context(), o) }))
 }
 
+// worsen has the cloud answer late, with errors, with old states, or not at all, until its faults are cleared.
+func (s *storm) worsen() {
+	<-time.After(2 * time.Second) // what was found once must not be missing in a stale read (N20)
+	s.do(s.admin.SetFaults(s.t.Context(), sdk.FaultRule{ErrorRate: 0.05, DropRate: 0.05, Latency: "200ms", StaleReads: "2s", Seed: 1}))
+}
+
 // updateAll changes all objects, and checks that the cloud has every change.
 func (s *storm) updateAll(t *testing.T) {
+	s.worsen()
 	v, err := s.list(t.Context())
 	s.do(err)
 	s.do(each(v.all, func(o resource.Managed) error {
@@ -120,6 +125,7 @@ func (s *storm) updateAll(t *testing.T) {
 		return s.p.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(change)))
 	}))
 	s.p.Eventually(t, stormTime(s.objects()), "all are updated", s.allReady)
+	s.do(s.admin.ClearFaults(t.Context()))
 	networks, err := s.cloud.Networks.List(t.Context(), nil)
 	if err != nil || slices.ContainsFunc(networks, func(n network.Network) bool { return n.Description != "changed" }) {
 		t.Errorf("not all networks are updated: %v, %+v", err, networks)
@@ -129,6 +135,7 @@ func (s *storm) updateAll(t *testing.T) {
 
 // deleteAll deletes all objects, and checks that nothing is left of them.
 func (s *storm) deleteAll(t *testing.T) {
+	s.worsen()
 	v, err := s.list(t.Context())
 	s.do(err)
 	s.do(each(v.all, func(o resource.Managed) error { return s.p.Client.Delete(t.Context(), o) }))
