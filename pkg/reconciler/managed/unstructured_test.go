@@ -6,11 +6,18 @@ package managed_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -85,4 +92,40 @@ func TestUntyped(t *testing.T) {
 		"orphaned (R57, N3)": {untyped, edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			pass, deleted, pass, sees(gone), resources(1)},
 	})
+}
+
+// Objects without a Go type come from the cache, a copy for each reader. Typed objects pass through.
+func TestUntypedClient(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	stored := f.add("cached", nil)
+	var reads atomic.Int32
+	counted := fault.Intercept(f.env.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/"+stored.Name) {
+			reads.Add(1)
+		}
+		return next.RoundTrip(r)
+	})
+	var c client.Client
+	run := manager.Options{Scheme: scheme(), Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}}}
+	controlplanetest.RunManager(t, counted, run, func(mgr manager.Manager) error {
+		c = unstructured.NewClient(mgr.GetClient())
+		return nil
+	})
+	first, second, typed := unstructured.New(thing.ThingGroupVersionKind), unstructured.New(thing.ThingGroupVersionKind), &thing.Thing{}
+	for _, o := range []client.Object{first, second, typed} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(stored), o); err != nil || o.GetUID() != stored.UID {
+			t.Fatalf("read %v: %v", o, err)
+		}
+		first.SetBindingPhase(xpv1.BindingPhaseBound)
+	}
+	if phase := second.GetBindingPhase(); phase != "" {
+		t.Errorf("what one reader sets the next one sees: %s", phase)
+	}
+	if size := typed.Spec.ForProvider.Size; size != 1 {
+		t.Errorf("the typed object has size %d", size)
+	}
+	if n := reads.Load(); n != 0 {
+		t.Errorf("%d reads went past the cache", n)
+	}
 }
