@@ -102,6 +102,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	}
 	r.instruments.mustBegin(name)
 	r.log = r.log.WithValues("kind", name)
+	_ = r.newManaged() // panics at once for a kind that the scheme lacks
 	r.references.Serve(kind, server{r})
 	r.secrets = connection.Publisher{Client: r.client, Live: r.live, Owner: kind}
 	return r

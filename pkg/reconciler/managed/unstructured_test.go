@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,8 +114,10 @@ func TestUntypedClient(t *testing.T) {
 		return nil
 	})
 	first, second, typed := unstructured.New(thing.ThingGroupVersionKind), unstructured.New(thing.ThingGroupVersionKind), &thing.Thing{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a cache that nothing fills makes readers wait
+	defer cancel()
 	for _, o := range []client.Object{first, second, typed} {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(stored), o); err != nil || o.GetUID() != stored.UID {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(stored), o); err != nil || o.GetUID() != stored.UID {
 			t.Fatalf("read %v: %v", o, err)
 		}
 		first.SetBindingPhase(xpv1.BindingPhaseBound)
