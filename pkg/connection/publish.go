@@ -4,6 +4,7 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,11 +94,12 @@ func (s Publisher) write(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
 ) (*corev1.Secret, error) {
 	if have != nil {
-		changed := have.DeepCopy()
-		changed.Data, changed.Annotations = merged(have.Data, details), merged(have.Annotations, annotations)
-		if equality.Semantic.DeepEqual(have, changed) {
+		data, marks := merged(have.Data, details), merged(have.Annotations, annotations)
+		if maps.EqualFunc(have.Data, data, bytes.Equal) && maps.Equal(have.Annotations, marks) {
 			return have, nil
 		}
+		changed := have.DeepCopy()
+		changed.Data, changed.Annotations = data, marks
 		return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
 	}
 	if len(details)+len(annotations) == 0 {

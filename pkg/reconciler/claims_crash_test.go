@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -21,7 +20,7 @@ import (
 
 // What happens to a claim, and what holds then.
 var claimScripts = map[string]scenario.Script[*claimStage]{
-	"provision and bind, with a class that has a limit": {Given: func(s *claimStage) { s.create(s.limited(1), s.newClaim("orders", nil)) },
+	"provision and bind, with a class that has a limit (N11, R268)": {Given: func(s *claimStage) { s.create(s.limited(1), s.newClaim("orders", nil)) },
 		Then: (*claimStage).checkBound, Requests: 9},
 	"bind what exists": {Given: func(s *claimStage) {
 		item := s.newItem("legacy", s.toNamespace)
@@ -49,27 +48,11 @@ var claimScripts = map[string]scenario.Script[*claimStage]{
 		Then: (*claimStage).checkReleased, Requests: 3},
 }
 
-// crashes are all that differ for a reconciler that remembers nothing: a crash before a request is one after the request before.
-var crashes = []fault.Kind{fault.CrashAfter, fault.AnswerLost}
-
 // Wherever the process crashes, and whichever answer is lost, the next reconcile finishes the work: one managed resource for the
 // claim, nothing leaked, nothing forgotten (N11, R268).
 func TestClaimCrashPoints(t *testing.T) {
 	t.Parallel()
-	for name, script := range claimScripts {
-		t.Run(name+" (N11, R268)", func(t *testing.T) {
-			t.Parallel()
-			first := newStage(t)
-			script.Kinds = crashes
-			script.Run(t, func() *claimStage { return claimStageOn(first.again()) })
-		})
-	}
-}
-
-// Restart satisfies scenario.World.
-func (s *claimStage) Restart(p *fault.Process) {
-	s.process = p
-	s.restart(fault.InterceptWrites(s.Config, p.Request))
+	runScripts(t, claimScripts, func(of *stage) *claimStage { return claimStageOn(of) })
 }
 
 // Settle satisfies scenario.World: the binder and the controller of managed resources work, which serves claims that live.

@@ -46,6 +46,9 @@ func claimStageOn(of *stage, o ...claimbinding.ReconcilerOption) *claimStage {
 	s := &claimStage{stage: of, class: of.Prefix + "gold", claim: "orders"}
 	s.options = append([]claimbinding.ReconcilerOption{claimbinding.WithRecorder(s.events), claimbinding.WithManagedConfigurators(
 		claimbinding.ManagedConfiguratorFn(configureItem), claimbinding.NewObjectMetaConfigurator(scheme()))}, o...)
+	s.build = func(config *rest.Config) reconcile.Reconciler {
+		return claimbinding.NewReconciler(s.manager(config), itemClaims, itemClass, items, s.options...)
+	}
 	s.restart(s.Config)
 	return s
 }
@@ -61,12 +64,6 @@ func configureItem(_ context.Context, cm resource.Claim, cs resource.Class, mg r
 		item.Spec.ForProvider.Size = size
 	}
 	return nil
-}
-
-// restart replaces the reconciler by a fresh one that remembers nothing, as after a crash.
-func (s *claimStage) restart(config *rest.Config) {
-	s.t.Helper()
-	s.reconciler = claimbinding.NewReconciler(s.manager(config), itemClaims, itemClass, items, s.options...)
 }
 
 // newClass is a class that keeps connection Secrets in the test's namespace.

@@ -37,6 +37,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -69,8 +70,9 @@ type stage struct {
 	t      *testing.T
 	events *testkit.Events
 
-	reconciler reconcile.Reconciler // that the test calls by hand, so that nothing races
-	process    *fault.Process       // of the reconciler; nil for none
+	build      func(*rest.Config) reconcile.Reconciler // creates a reconciler that remembers nothing
+	reconciler reconcile.Reconciler                    // that the test calls by hand, so that nothing races
+	process    *fault.Process                          // of the reconciler; nil for none
 
 	mu       sync.Mutex
 	ask      func(*http.Request) error
@@ -309,6 +311,32 @@ func (s *stage) passOf(name string) reconcile.Result {
 		s.t.Fatalf("reconciling: %v", err)
 	}
 	return result
+}
+
+// restart replaces the reconciler by a fresh one, as after a crash.
+func (s *stage) restart(config *rest.Config) {
+	s.t.Helper()
+	s.reconciler = s.build(config)
+}
+
+// Restart satisfies scenario.World.
+func (s *stage) Restart(p *fault.Process) {
+	s.process = p
+	s.restart(fault.InterceptWrites(s.Config, p.Request))
+}
+
+// runScripts runs each script on stages in one namespace of its own. A crash after a request and a lost answer are all the faults that
+// differ for a reconciler that remembers nothing: a crash before a request is one after the request before.
+func runScripts[W scenario.World](t *testing.T, scripts map[string]scenario.Script[W], on func(*stage) W) {
+	t.Helper()
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := newStage(t)
+			script.Kinds = []fault.Kind{fault.CrashAfter, fault.AnswerLost}
+			script.Run(t, func() W { return on(first.again()) })
+		})
+	}
 }
 
 // settle makes passes until one changes nothing and nothing else works, or the process has crashed.

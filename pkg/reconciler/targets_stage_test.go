@@ -18,7 +18,6 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
-	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -42,14 +41,9 @@ func newTargetStage(t *testing.T) *targetStage {
 
 func targetStageOn(of *stage) *targetStage {
 	s := &targetStage{stage: of}
+	s.build = func(config *rest.Config) reconcile.Reconciler { return s.newReconciler(config, resource.ManagedKind{}) }
 	s.restart(s.Config)
 	return s
-}
-
-// restart replaces the reconciler by a fresh one that remembers nothing, as after a crash.
-func (s *targetStage) restart(config *rest.Config) {
-	s.t.Helper()
-	s.reconciler = s.newReconciler(config, resource.ManagedKind{})
 }
 
 func (s *targetStage) newReconciler(config *rest.Config, kind resource.ManagedKind) *target.Reconciler {
@@ -243,20 +237,7 @@ func connectedTo(name string) func(*targetStage) error {
 // forgotten.
 func TestTargetCrashPoints(t *testing.T) {
 	t.Parallel()
-	for name, script := range targetScripts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			first := newStage(t)
-			script.Kinds = crashes
-			script.Run(t, func() *targetStage { return targetStageOn(first.again()) })
-		})
-	}
-}
-
-// Restart satisfies scenario.World.
-func (s *targetStage) Restart(p *fault.Process) {
-	s.process = p
-	s.restart(fault.InterceptWrites(s.Config, p.Request))
+	runScripts(t, targetScripts, targetStageOn)
 }
 
 // Settle satisfies scenario.World.

@@ -31,10 +31,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	informers "k8s.io/client-go/informers/core/v1"
@@ -363,17 +361,18 @@ func SecretOf(config client.Object) (name types.NamespacedName, ok bool, err err
 
 // Users returns the ProviderConfigs of a kind whose credentials are in a Secret.
 func Users(ctx context.Context, c client.Client, kind schema.GroupVersionKind, secret types.NamespacedName) (users []client.Object, err error) {
-	list := objects.MustNewList[client.ObjectList](c.Scheme(), kind)
-	if err := c.List(ctx, list); err != nil {
+	all, err := objects.List[client.Object](ctx, c, c.Scheme(), kind)
+	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
 	}
-	err = meta.EachListItem(list, func(item runtime.Object) error {
-		config := item.(client.Object)
+	for _, config := range all {
 		name, ok, err := SecretOf(config)
+		if err != nil {
+			return nil, err
+		}
 		if ok && name == secret {
 			users = append(users, config)
 		}
-		return err
-	})
-	return users, err
+	}
+	return users, nil
 }

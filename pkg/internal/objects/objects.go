@@ -31,15 +31,35 @@ func MustNew[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
 	return o
 }
 
-// MustNewList returns an empty list of objects of the kind.
-func MustNewList[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
-	return MustNew[T](scheme, kind.GroupVersion().WithKind(kind.Kind+"List"))
+// NewList returns an empty list of objects of the kind.
+func NewList(scheme *runtime.Scheme, kind schema.GroupVersionKind) (client.ObjectList, error) {
+	o, err := scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return list, nil
+}
+
+// MustNewList is NewList that panics: use it where only a program that is put together wrongly lacks the kind.
+func MustNewList(scheme *runtime.Scheme, kind schema.GroupVersionKind) client.ObjectList {
+	list, err := NewList(scheme, kind)
+	if err != nil {
+		panic(err)
+	}
+	return list
 }
 
 // List returns the objects of a kind. It fails for one that is no T.
 func List[T any](ctx context.Context, from client.Reader, scheme *runtime.Scheme, kind schema.GroupVersionKind,
 	o ...client.ListOption) (all []T, err error) {
-	list := MustNewList[client.ObjectList](scheme, kind)
+	list, err := NewList(scheme, kind)
+	if err != nil {
+		return nil, err
+	}
 	if err := from.List(ctx, list, o...); err != nil {
 		return nil, err
 	}

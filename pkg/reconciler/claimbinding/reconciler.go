@@ -125,7 +125,7 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 	}
 	// Panic now where the scheme lacks a kind.
 	_, _, _ = r.newClaim(), r.newClass(), r.newManaged()
-	_ = objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
+	_ = objects.MustNewList(r.scheme, r.managedKind)
 	return r
 }
 

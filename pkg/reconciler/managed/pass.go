@@ -6,11 +6,11 @@ package managed
 import (
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -174,17 +174,34 @@ func (o *object) takeMetadata(from resource.Managed) {
 // A tree is an object, or a part of it, in the form of its JSON. Steps that serve any kind work on trees.
 type tree = map[string]any
 
-// treeOf returns a copy of the object as a tree. It is made by JSON, since the converter of package runtime returns unsigned fields as
-// uint64, which DeepCopyJSONValue does not accept.
-func treeOf(mg resource.Managed) (u tree, err error) {
-	data, err := json.Marshal(mg)
-	if err == nil {
-		err = json.Unmarshal(data, &u)
-	}
+// treeOf returns a copy of the object as a tree.
+func treeOf(mg resource.Managed) (tree, error) {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
 	if err != nil {
 		return nil, fmt.Errorf("reading %T: %w", mg, err)
 	}
+	signed(u)
 	return u, nil
+}
+
+// signed replaces the unsigned numbers that the converter returns as they are, since DeepCopyJSONValue accepts none.
+func signed(part any) any {
+	switch part := part.(type) {
+	case uint64:
+		if part > math.MaxInt64 {
+			return float64(part) // as JSON is read
+		}
+		return int64(part)
+	case tree:
+		for key, value := range part {
+			part[key] = signed(value)
+		}
+	case []any:
+		for i, value := range part {
+			part[i] = signed(value)
+		}
+	}
+	return part
 }
 
 // fill sets an empty object from a tree.

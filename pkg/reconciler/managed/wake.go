@@ -150,21 +150,12 @@ func (r *Reconciler) Users(ctx context.Context, providerConfig string) (requests
 }
 
 func (r *Reconciler) newList() (client.ObjectList, error) {
-	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
 	if _, ok := r.newManaged().(runtime.Unstructured); ok {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
+		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
 		return list, nil
 	}
-	o, err := r.client.Scheme().New(kind)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := o.(client.ObjectList)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a list of objects", o)
-	}
-	return list, nil
+	return objects.NewList(r.client.Scheme(), r.kind)
 }
 
 // each calls do for the objects of the kind in the cache. They must not be changed.

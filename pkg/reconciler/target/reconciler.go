@@ -112,7 +112,7 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		apply(r)
 	}
 	// Panic now where the scheme lacks a kind.
-	_, _ = r.newTarget(), objects.MustNewList[client.ObjectList](r.scheme, r.targetKind)
+	_, _ = r.newTarget(), objects.MustNewList(r.scheme, r.targetKind)
 	if !r.managedKind.Empty() {
 		_ = r.newManaged(r.managedKind)
 	}
