@@ -24,7 +24,6 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 	openapi "k8s.io/kube-openapi/pkg/common"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
@@ -104,64 +103,16 @@ func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 			return nil
 		})
 	}
-	g.Go(func() error { return bootstrapRBAC(ctx, client.RbacV1()) })
-	return g.Wait()
-}
-
-func bootstrapRBAC(ctx context.Context, client rbacclient.RbacV1Interface) error {
-	roles, err := client.ClusterRoles().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing cluster roles: %w", err)
-	}
-	bindings, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing cluster role bindings: %w", err)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(8)
-	defaults := defaultRoles()
-	for _, role := range defaults {
-		g.Go(func() error { return reconcileRole(listedRoles{client.ClusterRoles(), roles.Items}, role) })
+	roles := defaultRoles()
+	for _, role := range roles {
+		g.Go(func() error { return reconcileRole(ctx, client, role) })
 	}
 	for _, binding := range bootstrappolicy.ClusterRoleBindings() {
-		if slices.ContainsFunc(defaults, func(r rbacv1.ClusterRole) bool { return r.Name == binding.RoleRef.Name }) {
-			g.Go(func() error {
-				return reconcileBinding(listedBindings{client.ClusterRoleBindings(), bindings.Items}, binding)
-			})
+		if slices.ContainsFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == binding.RoleRef.Name }) {
+			g.Go(func() error { return reconcileBinding(client, binding) })
 		}
 	}
 	return g.Wait()
-}
-
-// listedRoles answers Get from a list, so that reconciling all default roles takes one read. A role that changes in between is a
-// conflict.
-type listedRoles struct {
-	rbacclient.ClusterRoleInterface
-	roles []rbacv1.ClusterRole
-}
-
-func (l listedRoles) Get(_ context.Context, name string, _ metav1.GetOptions) (*rbacv1.ClusterRole, error) {
-	for _, r := range l.roles {
-		if r.Name == name {
-			return &r, nil
-		}
-	}
-	return nil, apierrors.NewNotFound(rbacv1.Resource("clusterroles"), name)
-}
-
-// listedBindings is listedRoles for bindings.
-type listedBindings struct {
-	rbacclient.ClusterRoleBindingInterface
-	bindings []rbacv1.ClusterRoleBinding
-}
-
-func (l listedBindings) Get(_ context.Context, name string, _ metav1.GetOptions) (*rbacv1.ClusterRoleBinding, error) {
-	for _, b := range l.bindings {
-		if b.Name == name {
-			return &b, nil
-		}
-	}
-	return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrolebindings"), name)
 }
 
 // defaultRoles are the cluster roles of Kubernetes that apply without pods and nodes.
@@ -200,14 +151,17 @@ func aggregatedRules(role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) []rbacv
 	return rules
 }
 
-func reconcileRole(client listedRoles, role rbacv1.ClusterRole) error {
-	exists := slices.ContainsFunc(client.roles, func(r rbacv1.ClusterRole) bool { return r.Name == role.Name })
-	if exists && role.AggregationRule != nil {
-		role.Rules = nil // those are the aggregation controller's
+func reconcileRole(ctx context.Context, client kubernetes.Interface, role rbacv1.ClusterRole) error {
+	if role.AggregationRule != nil { // reconciling would drop the rules
+		_, err := client.RbacV1().ClusterRoles().Create(ctx, &role, metav1.CreateOptions{})
+		if err == nil || !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		role.Rules = nil
 	}
 	o := reconciliation.ReconcileRoleOptions{
 		Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: &role},
-		Client:  reconciliation.ClusterRoleModifier{Client: client},
+		Client:  reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()},
 		Confirm: true,
 	}
 	if _, err := o.Run(); err != nil {
@@ -216,10 +170,10 @@ func reconcileRole(client listedRoles, role rbacv1.ClusterRole) error {
 	return nil
 }
 
-func reconcileBinding(client listedBindings, binding rbacv1.ClusterRoleBinding) error {
+func reconcileBinding(client kubernetes.Interface, binding rbacv1.ClusterRoleBinding) error {
 	o := reconciliation.ReconcileRoleBindingOptions{
 		RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding},
-		Client:      reconciliation.ClusterRoleBindingClientAdapter{Client: client},
+		Client:      reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()},
 		Confirm:     true,
 	}
 	if _, err := o.Run(); err != nil {
