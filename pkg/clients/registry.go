@@ -134,6 +134,9 @@ func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.Namespac
 	if c.ProviderSpec, c.spec, err = credentials.SpecOf(object); err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}
+	if err := credentials.CheckEndpoint(c.spec); err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", name, err)
+	}
 	if c.Credential, err = r.secrets.Extract(ctx, object.GetNamespace(), c.Credentials); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
 	}

@@ -125,3 +125,27 @@ func TestSources(t *testing.T) {
 		})
 	}
 }
+
+// An address may be shown, credentials in it may not.
+func TestCheckEndpoint(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec string
+		ok   bool
+	}{
+		"no endpoint (R234)":         {`{}`, true},
+		"host name (R234)":           {`{"endpoint": "db.example.org"}`, true},
+		"URL with a path (R234)":     {`{"endpoint": "https://[::1]:443/api"}`, true},
+		"another field (R234)":       {`{"endpoint": {"host": "db"}}`, true},
+		"user and password (R234)":   {`{"endpoint": "https://user:secret@host"}`, false},
+		"user before a host (R234)":  {`{"endpoint": "user:secret@host"}`, false},
+		"key in the query (R234)":    {`{"endpoint": "https://host/?key=secret"}`, false},
+		"key in the fragment (R234)": {`{"endpoint": "https://host/#secret"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := credentials.CheckEndpoint([]byte(tc.spec))
+			if (err == nil) != tc.ok || err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+}

@@ -142,6 +142,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// refusedEndpoint is the error of a rule of the spec, since the error of a rule of the field would repeat the value.
+const refusedEndpoint = "endpoint must be http:// or https:// with a host"
+
 func TestCreateConfig(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
@@ -151,7 +154,12 @@ func TestCreateConfig(t *testing.T) {
 		"no Secret (K55)":                    {`{projectID: a, credentials: {source: Secret}}`, "source Secret needs secretRef with namespace, name and key"},
 		"no credentials (K55)":               {`{projectID: a}`, "spec.credentials: Required value"},
 		"no project (K55)":                   {`{credentials: {source: None}}`, "spec.projectID: Required value"},
-		"an endpoint that is no URL (K55)":   {`{projectID: a, endpoint: here, credentials: {source: None}}`, "spec.endpoint"},
+		"an endpoint that is no URL (K55)":   {`{projectID: a, endpoint: here, credentials: {source: None}}`, refusedEndpoint},
+		"an endpoint with a user (K55)":      {`{projectID: a, endpoint: "https://u:secret@cloud", credentials: {source: None}}`, refusedEndpoint},
+		"an endpoint with a path (K55)":      {`{projectID: a, endpoint: "https://cloud/secret", credentials: {source: None}}`, refusedEndpoint},
+		"an endpoint with a query (K55)":     {`{projectID: a, endpoint: "https://cloud?key=secret", credentials: {source: None}}`, refusedEndpoint},
+		"another scheme with a user (K55)":   {`{projectID: a, endpoint: "ftp://u:secret@cloud", credentials: {source: None}}`, refusedEndpoint},
+		"an endpoint with a port (K55)":      {`{projectID: a, endpoint: "http://[::1]:7070/", credentials: {source: None}}`, ""},
 		"no namespace (D9)":                  {`{projectID: a, credentials: {source: Secret, secretRef: {name: b, key: c}}}`, "secretRef.namespace: Required value"},
 		"no name (D9)":                       {`{projectID: a, credentials: {source: Secret, secretRef: {namespace: a, key: c}}}`, "secretRef.name: Required value"},
 		"no key (D9)":                        {`{projectID: a, credentials: {source: Secret, secretRef: {namespace: a, name: b}}}`, "secretRef.key: Required value"},
@@ -163,6 +171,9 @@ func TestCreateConfig(t *testing.T) {
 				u := newUnstructured(t, env, k.GroupVersionKind, tc.spec)
 				err := env.Client.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 				checkRefusal(t, err, tc.refused)
+				if tc.refused == refusedEndpoint && strings.Contains(fmt.Sprint(err), "secret") {
+					t.Errorf("the error repeats the endpoint: %v", err)
+				}
 			})
 		}
 	}

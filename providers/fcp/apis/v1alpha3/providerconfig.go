@@ -10,6 +10,8 @@ import (
 )
 
 // A ProviderConfigSpec configures access to the favourite cloud.
+//
+// +kubebuilder:validation:XValidation:fieldPath=".endpoint",rule="!has(self.endpoint) || self.endpoint.matches('^https?://[^/?#@[:space:]]+/?$')",message="endpoint must be http:// or https:// with a host, optionally a port, and nothing else: put the API key into the Secret that credentials names"
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
 
@@ -17,8 +19,7 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ProjectID string `json:"projectID"`
-	// Endpoint is the URL of the favourite cloud's API.
-	// +kubebuilder:validation:Pattern=`^https?://[^/\s]+`
+	// Endpoint is the URL of the favourite cloud's API: scheme, host and port.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:default="http://127.0.0.1:7070"
 	// +optional
