@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
@@ -49,6 +50,13 @@ const targets = `
 If the condition Ready of a KubernetesTarget is not True, its reason is one of these. The others are reasons of events.
 `
 
+const configs = `
+## ProviderConfigs
+
+If the condition Ready of a ProviderConfig is not True, its reason is one of these, or ExternalSystemRefused or
+ExternalSystemUnreachable, see above.
+`
+
 func main() {
 	var causes []event.Explanation
 	for _, e := range failure.Explanations() {
@@ -58,7 +66,8 @@ func main() {
 	for _, section := range []struct {
 		introduction string
 		reasons      []event.Explanation
-	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claimbinding.Reasons()}, {targets, target.Reasons()}} {
+	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claimbinding.Reasons()}, {targets, target.Reasons()},
+		{configs, providerconfig.Reasons()}} {
 		fmt.Fprint(&page, section.introduction, "\n| Reason | Meaning | What to do |\n|---|---|---|\n")
 		for _, r := range section.reasons {
 			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", r.Reason, r.Meaning, cmp.Or(r.Action, "Nothing."))

@@ -51,9 +51,10 @@ type Registry struct {
 	secrets *credentials.Secrets
 	limits  *limits.Registry
 
-	mu      sync.Mutex
-	pools   map[any]pool // by Factory
-	stopped bool
+	mu        sync.Mutex
+	pools     map[any]pool // by Factory
+	stopped   bool
+	listeners []func(limits.Key)
 }
 
 type pool interface {
@@ -71,6 +72,7 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 	r := &Registry{
 		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), pools: map[any]pool{},
 	}
+	r.limits.OnChange = r.notify
 	return r, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		r.mu.Lock()
@@ -126,11 +128,16 @@ func (r *Registry) find(ctx context.Context, mg resource.Managed) (*config, erro
 
 func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.NamespacedName) (*config, error) {
 	object := kind.Object.DeepCopyObject().(client.Object)
-	name := fmt.Sprintf("%s %q", kind.Kind.Kind, key.Name)
 	if err := r.mgr.GetClient().Get(ctx, key, object); err != nil {
-		return nil, fmt.Errorf("cannot get %s: %w", name, err)
+		return nil, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err)
 	}
-	c, err := &config{name: name, key: keyOf(kind, key)}, error(nil)
+	return r.resolve(ctx, kind.Kind, object)
+}
+
+// resolve reads what a ProviderConfig refers to.
+func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, object client.Object) (*config, error) {
+	name := fmt.Sprintf("%s %q", kind.Kind, object.GetName())
+	c, err := &config{name: name, key: keyOf(kind, client.ObjectKeyFromObject(object))}, error(nil)
 	if c.ProviderSpec, c.spec, err = credentials.SpecOf(object); err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}
@@ -142,6 +149,46 @@ func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.Namespac
 	}
 	c.version = c.hash(object.GetUID())
 	return c, nil
+}
+
+// OnChange registers a callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
+func (r *Registry) OnChange(kind schema.GroupVersionKind, callback func(types.NamespacedName)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners = append(r.listeners, func(key limits.Key) {
+		if key.Group == kind.Group && key.Kind == kind.Kind {
+			callback(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+		}
+	})
+}
+
+func (r *Registry) notify(key limits.Key) {
+	r.mu.Lock()
+	listeners := r.listeners
+	r.mu.Unlock()
+	for _, callback := range listeners {
+		callback(key)
+	}
+}
+
+// Check returns why a ProviderConfig cannot be used: by what it declares, and by what the external system answered to the calls of
+// this process, of which called is false before the first.
+func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of schema.GroupVersionKind) (called bool, err error) {
+	c, err := r.resolve(ctx, of, config)
+	if err != nil {
+		return false, err
+	}
+	if name, ok, _ := credentials.SecretOf(config); ok {
+		if secret, err := r.secrets.Get(ctx, name); err == nil && secret.DeletionTimestamp != nil {
+			return false, fmt.Errorf("secret %s with the credentials is being deleted and exists only as long as %s is in use: name "+
+				"another Secret in spec.credentials.secretRef", name, c.name)
+		}
+	}
+	health := r.limits.Health(c.key, c.version)
+	if health.Fault == "" {
+		return health.Known, nil
+	}
+	return true, failure.With(health.Fault, &limits.NotSentError{Key: c.key, Reason: health.Fault, Why: health.Why})
 }
 
 // kindFor returns the kind of ProviderConfig that an object uses (N2).
@@ -160,8 +207,8 @@ func (r *Registry) kindFor(mg resource.Managed) (ConfigKind, error) {
 		gvk.GroupKind(), kind, xpv1.ProviderConfigKind, xpv1.ClusterProviderConfigKind)
 }
 
-func keyOf(kind ConfigKind, name types.NamespacedName) limits.Key {
-	return limits.Key{Group: kind.Kind.Group, Kind: kind.Kind.Kind, Namespace: name.Namespace, Name: name.Name}
+func keyOf(kind schema.GroupVersionKind, name types.NamespacedName) limits.Key {
+	return limits.Key{Group: kind.Group, Kind: kind.Kind, Namespace: name.Namespace, Name: name.Name}
 }
 
 // A config is everything that a client is created from.
@@ -237,7 +284,7 @@ func (w watch) configChanges(kind ConfigKind) handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { w.enqueueUsers(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { w.enqueueUsers(ctx, e.ObjectNew, q) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			w.forget(keyOf(kind, client.ObjectKeyFromObject(e.Object)))
+			w.forget(keyOf(kind.Kind, client.ObjectKeyFromObject(e.Object)))
 			w.enqueueUsers(ctx, e.Object, q)
 		},
 	}

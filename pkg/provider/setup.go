@@ -54,7 +54,8 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	}
 	for _, c := range s.configs {
 		r := providerconfig.NewReconciler(s.mgr, c.gvk,
-			providerconfig.WithUsers(s.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()))
+			providerconfig.WithUsers(s.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()),
+			providerconfig.WithClients(s.clients))
 		if err := r.SetupWithManager(s.mgr); err != nil {
 			return err
 		}

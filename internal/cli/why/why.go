@@ -91,7 +91,9 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 			q.checkExternal, q.checkDrift,
 		}, q.nextOfManaged
 	case inspect.RoleProviderConfig:
-		checks = append(checks, func() { q.checkCredentials(o) })
+		if q.ready.Status != corev1.ConditionFalse { // which reports it
+			checks = append(checks, func() { q.checkCredentials(o) })
+		}
 	}
 	for _, check := range checks {
 		check()
@@ -230,22 +232,12 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 			return explain(e.Reason, e.Meaning, e.Action)
 		}
 	}
-	for _, e := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), target.Reasons(), configReasons()) {
+	for _, e := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), target.Reasons(), providerconfig.Reasons()) {
 		if xpv1.ConditionReason(e.Reason) == reason {
 			return e
 		}
 	}
 	return event.Explanation{}
-}
-
-func configReasons() []event.Explanation {
-	return []event.Explanation{
-		explain(providerconfig.ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),
-		explain(providerconfig.ReasonUsersUnknown, "The users of the configuration cannot be listed.",
-			"Read the message. Usually a kind is installed that cannot be listed."),
-		explain(providerconfig.ReasonCannotRelease, "No object uses the configuration, but its finalizer, or that of its Secret, cannot be removed.",
-			"Read the message. Usually the controllers lack a right."),
-	}
 }
 
 func explain(reason xpv1.ConditionReason, meaning, action string) event.Explanation {

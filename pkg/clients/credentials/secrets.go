@@ -252,13 +252,21 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 	if ref == nil {
 		return c, errors.New("credentials source Secret needs secretRef with namespace, name and key")
 	}
-	secret, err := s.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-	if err != nil {
+	name := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	secret, err := s.Get(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return c, fmt.Errorf("secret %s does not exist: create it, or correct spec.credentials.secretRef", name)
+	case err != nil:
 		return c, err
 	}
-	c = Credential{Value: secret.Data[ref.Key], Secret: secret.Data}
-	if ref.Key != "" && len(c.Value) == 0 {
-		return c, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
+	value, has := secret.Data[ref.Key]
+	c = Credential{Value: value, Secret: secret.Data}
+	switch {
+	case ref.Key != "" && !has:
+		return c, fmt.Errorf("secret %s has no key %q: add it, or correct spec.credentials.secretRef", name, ref.Key)
+	case ref.Key != "" && len(value) == 0:
+		return c, fmt.Errorf("key %q of secret %s is empty: set it, or correct spec.credentials.secretRef", ref.Key, name)
 	}
 	return c, nil
 }

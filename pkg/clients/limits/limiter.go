@@ -85,7 +85,9 @@ type Limiter struct {
 	typical   time.Duration // duration of a call, moving average
 	nextRetry time.Time     // of the next caller that is turned away
 	breaker   breaker
+	answered  bool
 	used      time.Time
+	changed   func() // called after changes of health; nil: nothing
 }
 
 func newLimiter(key Key, version Version, c Config, random func() float64) *Limiter {
@@ -166,10 +168,26 @@ func (c *call) end(r response) {
 	now, l := time.Now(), c.limiter
 	defer l.slots.Release(1)
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	before := l.health()
 	l.breaker.record(now, c.generation, r)
+	l.answered = l.answered || r.result != unknown && r.result != noResponse
 	l.typical += (now.Sub(c.began) - l.typical) / 8
 	l.inFlight--
+	changed := l.health() != before
+	l.mu.Unlock()
+	if changed && l.changed != nil {
+		l.changed()
+	}
+}
+
+// health is what calls revealed about the ProviderConfig, without what passes by itself. The caller holds the lock.
+func (l *Limiter) health() Health {
+	switch fault := l.breaker.fault; fault {
+	case refused, noResponse:
+		return Health{Known: true, Fault: fault.reason(), Why: l.breaker.why}
+	default:
+		return Health{Known: l.answered}
+	}
 }
 
 // awaitRate waits until the rate allows a call. It fails at once if that is after the deadline.
@@ -300,12 +318,21 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %q", k.Kind, strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"))
 }
 
+// Health is what calls revealed about a ProviderConfig.
+type Health struct {
+	Known bool           // a call was answered, or calls are paused
+	Fault failure.Reason // ExternalSystemRefused or ExternalSystemUnreachable; empty: none
+	Why   string
+}
+
 // A Version identifies the content of a ProviderConfig and of its credentials.
 type Version [sha256.Size]byte
 
 // A Registry holds the limiters of a provider. It is safe for concurrent use.
 type Registry struct {
-	random func() float64 // in [0, 1), for jitter
+	// OnChange is called, if set before the first call, after changes of the health of a ProviderConfig.
+	OnChange func(Key)
+	random   func() float64 // in [0, 1), for jitter
 
 	mu       sync.Mutex
 	limiters map[Key]*Limiter
@@ -324,6 +351,9 @@ func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 	l := r.limiters[key]
 	if l == nil || l.version != version {
 		next := newLimiter(key, version, c, r.random)
+		if r.OnChange != nil {
+			next.changed = func() { r.OnChange(key) }
+		}
 		if l != nil && l.config == c {
 			next.rate, next.slots = l.rate, l.slots // the limits also hold for the calls of both versions together
 		}
@@ -335,6 +365,19 @@ func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 		maps.DeleteFunc(r.limiters, func(_ Key, l *Limiter) bool { return l.unusedSince(now.Add(-keep)) })
 	}
 	return l
+}
+
+// Health returns what calls by this version of the ProviderConfig revealed.
+func (r *Registry) Health(key Key, version Version) Health {
+	r.mu.Lock()
+	l := r.limiters[key]
+	r.mu.Unlock()
+	if l == nil || l.version != version {
+		return Health{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.health()
 }
 
 // Forget drops the limiter of a ProviderConfig that was deleted. Callers that hold the limiter may continue to use it.

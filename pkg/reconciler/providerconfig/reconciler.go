@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providerconfig keeps ProviderConfigs and their credentials from being deleted while they are in use (N12, K60).
+// Package providerconfig keeps ProviderConfigs and their credentials from being deleted while they are in use (N12, K60), and reports
+// in condition Ready whether they can be used.
 //
 //	r := providerconfig.NewReconciler(mgr, v1.ProviderConfigGroupVersionKind,
 //		providerconfig.WithUsers(v1.BucketGroupVersionKind, v1.TopicGroupVersionKind),
@@ -30,7 +31,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +40,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -68,6 +69,7 @@ type Reconciler struct {
 	client  client.Client
 	live    client.Reader // past the cache, for decisions that must be certain
 	secrets *credentials.Secrets
+	clients Clients // may be nil
 	kind    schema.GroupVersionKind
 	users   []schema.GroupVersionKind
 	counter *counter
@@ -106,6 +108,19 @@ func WithUsers(kinds ...schema.GroupVersionKind) Option {
 // WithSecrets sets the watches of the Secrets with credentials. Default: none; Secrets are then read in each pass.
 func WithSecrets(s *credentials.Secrets) Option {
 	return func(r *Reconciler) { r.secrets = s }
+}
+
+// Clients know whether a ProviderConfig can be used. *clients.Registry is one.
+type Clients interface {
+	// Check returns why it cannot; called is false before the first call by this process.
+	Check(ctx context.Context, config resource.ProviderConfig, of schema.GroupVersionKind) (called bool, err error)
+	// OnChange calls back when calls revealed something new.
+	OnChange(of schema.GroupVersionKind, callback func(types.NamespacedName))
+}
+
+// WithClients sets who decides condition Ready of ProviderConfigs that are not deleted. Default: nothing, and there is none.
+func WithClients(c Clients) Option {
+	return func(r *Reconciler) { r.clients = c }
 }
 
 // WithPollInterval sets how often a deleted ProviderConfig is checked for users that no watch reports. Default: 10 seconds.
@@ -230,24 +245,58 @@ func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 	}
 }
 
-// Reasons why a deleted ProviderConfig still exists: of condition Ready, which is False, and of an event.
+// Reasons of condition Ready, where it is False, and of an event: why a deleted ProviderConfig still exists, and why one cannot be
+// used. Those of package failure about the external system are others.
 const (
 	ReasonInUse         = "InUse"         // objects use it: the message names some of them
 	ReasonUsersUnknown  = "UsersUnknown"  // it is unknown whether objects use it
 	ReasonCannotRelease = "CannotRelease" // no object uses it, but a finalizer cannot be removed
+	ReasonUnusable      = "Unusable"      // by what it declares
 )
 
-// notReady makes settle report why a deleted ProviderConfig still exists.
+// Reasons explains the reasons of condition Ready and of events.
+func Reasons() []event.Explanation {
+	return []event.Explanation{
+		event.Explain(ReasonUnusable, "Clients cannot be created from the configuration, for example because its Secret or key is missing.",
+			"Read the message. Reconciliation resumes as soon as the configuration or its Secret changes."),
+		event.Explain(ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),
+		event.Explain(ReasonUsersUnknown, "The users of the configuration cannot be listed.",
+			"Read the message. Usually a kind is installed that cannot be listed."),
+		event.Explain(ReasonCannotRelease, "No object uses the configuration, but its finalizer, or that of its Secret, cannot be removed.",
+			"Read the message. Usually the controllers lack a right."),
+	}
+}
+
+// notReady makes settle report why a ProviderConfig cannot be used, or why it still exists though it was deleted.
 func (p *pass) notReady(reason xpv1.ConditionReason, message string) {
-	p.ready = xpv1.Condition{
-		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, Reason: reason, Message: message,
-		LastTransitionTime: metav1.Now(), ObservedGeneration: p.config.GetGeneration(),
+	p.ready = xpv1.Unavailable().WithMessage(message).WithObservedGeneration(p.config.GetGeneration())
+	p.ready.Reason = reason
+}
+
+// checkHealth decides condition Ready of a ProviderConfig that is not being deleted. After a start it is not known what the external
+// system answered to earlier calls: with users, who make the next one soon, the condition stays until then.
+func (r *Reconciler) checkHealth(ctx context.Context, p *pass) {
+	if r.clients == nil || meta.WasDeleted(p.config) {
+		return
+	}
+	called, err := r.clients.Check(ctx, p.config, r.kind)
+	answer := func(reason xpv1.ConditionReason) bool {
+		return reason == failure.ExternalSystemRefused || reason == failure.ExternalSystemUnreachable
+	}
+	switch reason := failure.Of(err).Reason; {
+	case err != nil && answer(reason):
+		p.notReady(reason, err.Error())
+	case err != nil:
+		p.notReady(ReasonUnusable, err.Error())
+	case called || p.users == 0 || !answer(p.config.GetCondition(xpv1.TypeReady).Reason):
+		p.ready = xpv1.Available().WithObservedGeneration(p.config.GetGeneration())
 	}
 }
 
 // settle writes status and event, and chooses when to requeue.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
 	if o.End != flow.Conflict && o.End != flow.Gone {
+		r.checkHealth(ctx, p)
 		delay, err := r.report(ctx, p)
 		if client.IgnoreNotFound(err) != nil {
 			o = flow.Written("", errors.Join(o.Err, err))
@@ -277,7 +326,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (delay time.Duration, 
 		return 0, err
 	}
 	p.state.reported = time.Now()
-	if !known && p.ready.Reason != before.Reason {
+	if !known && p.ready.Reason != before.Reason && p.ready.Status == corev1.ConditionFalse {
 		flow.Emit(ctx, r.recorder, r.log, p.config, event.Warning(event.Reason(p.ready.Reason), errors.New(p.ready.Message)))
 	}
 	return 0, nil

@@ -99,6 +99,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	if r.secrets != nil {
 		b = b.WatchesRawSource(source.Func(r.watchSecrets))
 	}
+	if r.clients != nil {
+		b = b.WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.clients.OnChange(r.kind, func(config types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: config}) })
+			return nil
+		}))
+	}
 	return b.Complete(r)
 }
 
