@@ -37,8 +37,8 @@ const (
 	// AnnotationKeyExternalNameProposed, if its value is exactly "true", marks an external name that a claim proposed. It never
 	// adopts an existing resource, over which authors of claims have no authority (N6, N24).
 	AnnotationKeyExternalNameProposed = "bowline.dev/external-name-proposed"
-	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose claims
-	// and targets may use it (N27).
+	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose claims may
+	// bind it and whose targets get its connection Secret, whichever claim it is bound to (N27).
 	AnnotationKeyAllowedNamespaces = "bowline.dev/allowed-namespaces"
 	// AnnotationKeyClaimKinds on the CRD of a class kind lists the claim kinds of its classes, each as <kind>.<group> in lower
 	// case, separated by commas (N10). Default: the value of LabelKeyClaimKind.

@@ -312,6 +312,14 @@ func (q *inquiry) checkDrift() {
 	q.blocked(cause+".", advice(xpv1.ConditionReason(managed.ReasonDrifted)).Action)
 }
 
+// noteReaders reports that the list of namespaces permits reading, not only binding (N27).
+func (q *inquiry) noteReaders() {
+	if list := q.object.GetAnnotations()[meta.AnnotationKeyAllowedNamespaces]; list != "" {
+		q.Notes = append(q.Notes, fmt.Sprintf("Annotation %s is %q: a target in each of these namespaces gets its connection Secret with the "+
+			"password, whichever claim it is bound to.", meta.AnnotationKeyAllowedNamespaces, list))
+	}
+}
+
 // nextOfManaged tells when a managed resource is reconciled again. Only the controllers know the exact time.
 func (q *inquiry) nextOfManaged() string {
 	switch {

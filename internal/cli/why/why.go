@@ -88,7 +88,7 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	case inspect.RoleManaged:
 		checks, next = []func(){
 			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
-			q.checkExternal, q.checkDrift,
+			q.checkExternal, q.checkDrift, q.noteReaders,
 		}, q.nextOfManaged
 	case inspect.RoleProviderConfig:
 		if q.ready.Status != corev1.ConditionFalse { // which reports it
