@@ -153,8 +153,11 @@ func (r *Reconciler) readInput(
 		return nil, "", true, err
 	}
 	value, exists = secret.Data[from.Key]
-	if !exists {
+	switch {
+	case !exists:
 		return nil, "", false, fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)
+	case len(value) == 0:
+		return nil, "", false, fmt.Errorf("secret %s has an empty value under key %q: set it, or remove the reference", key, from.Key)
 	}
 	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), true, nil
 }

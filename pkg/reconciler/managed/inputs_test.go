@@ -75,6 +75,7 @@ func TestMissingSecretInput(t *testing.T) {
 				says("spec.forProvider.passwordSecretRef", "does not exist", "-input")}},
 			{"nor while it lacks the key (P66)", []act{func(s *stage) { s.store(s.input(), map[string]string{"other": "value"}) },
 				pass, says(`no key "password"`), called("Connect")}},
+			{"nor while its value is empty (P66)", []act{rotate(""), pass, says(`empty value under key "password"`, "-input"), called("Connect")}},
 			{"it goes on when the key is there, and nothing shows the value (P61, R234)",
 				[]act{rotate("first"), pass, hasPassword("first"),
 					object("no password", func(mg *thing.Thing) bool { return !strings.Contains(fmt.Sprintf("%+v", mg), "first") })}},
@@ -104,6 +105,8 @@ func TestSecretInputRotation(t *testing.T) {
 			{"a lost status costs one update more (R41)", []act{func(s *stage) {
 				s.editStatus(s.key, func(mg *thing.Thing) { mg.Status = thing.Status{} })
 			}, later(10 * time.Minute), reaches(updates, "fourth", 1)}},
+			{"an empty one is refused, and the one from before stays (P66)", []act{rotate(""), later(10 * time.Minute), pass,
+				says("spec.forProvider.passwordSecretRef", `empty value under key "password"`), hasPassword("fourth")}},
 		}
 	})
 }
