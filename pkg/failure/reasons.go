@@ -12,6 +12,7 @@ const (
 	ExternalResourceFailed    Reason = "ExternalResourceFailed"
 	ExternalResourceMissing   Reason = "ExternalResourceMissing"
 	ExternalNameTaken         Reason = "ExternalNameTaken"
+	ExternalNameReserved      Reason = "ExternalNameReserved"
 	InvalidSettings           Reason = "InvalidSettings"
 	QuotaExceeded             Reason = "QuotaExceeded"
 
@@ -54,6 +55,9 @@ func Explanations() []Explanation {
 			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},
 		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
 			"Choose another name, or adopt the resource by setting the annotation crossplane.io/external-name."},
+		{ExternalNameReserved, "The external name is that of a system object, which is not created, adopted, changed or deleted.",
+			"Choose another external name, or only observe the resource: set managementPolicies to [Observe]. To delete an object that " +
+				"adopted one in the past, set deletionPolicy to Orphan."},
 		{InvalidSettings, "The external system does not accept the settings.", "Correct the settings that the message names."},
 		{QuotaExceeded, "A quota of the external system is used up.", "Delete what is not needed, or raise the quota."},
 		{CreateInterrupted, "A creation was cut off, and its result cannot be found out.",
@@ -64,8 +68,8 @@ func Explanations() []Explanation {
 			"Usually nothing: reconciliation resumes with that object. Otherwise correct the reference."},
 		{ProviderConfigUnavailable, "The ProviderConfig or its credentials cannot be read or used.",
 			"Create the ProviderConfig or the Secret that condition Synced names, or correct providerConfigRef."},
-		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, or lacks the key.",
-			"Create the Secret or the key, or correct the reference."},
+		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, lacks the key, or has an empty value.",
+			"Create the Secret or the key, set the value, or correct the reference."},
 		{ConnectionSecretUnavailable, "The connection Secret cannot be read or written.",
 			"Create its namespace, or name another Secret in spec.writeConnectionSecretToRef."},
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",

@@ -40,6 +40,7 @@ func TestProvider(t *testing.T) {
 		"tenants with objects and privileges in other databases (R38 R55)": tiedTenants,
 		"tenants while a template is in use":                               tenantWhileTemplateIsInUse,
 		"connection limit of a tenant (N8 R206)":                           connectionLimit,
+		"system objects and names that are too long (N24)":                 systemObjects,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

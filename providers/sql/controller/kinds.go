@@ -17,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -56,7 +57,7 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 		Identity: kind.ByName,
 		Labels:   labels,
 		Get: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
-			return postgresql.Get[V, T](ctx, s.Server, r.Want)
+			return get[V, T](ctx, s, r.Object, r.Want)
 		},
 		Create: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
 			return postgresql.Create[V, T](ctx, s.Server, r.Want)
@@ -73,12 +74,24 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 	}
 }
 
+// get refuses an object that must not be changed. One that the managed resource only observes is returned, as well as one that
+// is to be deleted: its deletion is refused.
+func get[V any, T postgresql.Object[V]](ctx context.Context, s *server, mg resource.Managed, want V) (*V, error) {
+	changes := mg.GetManagementPolicies().AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
+	if changes && !meta.WasDeleted(mg) {
+		if err := postgresql.CheckChange[V, T](s.Server, want); err != nil {
+			return nil, err
+		}
+	}
+	return postgresql.Get[V, T](ctx, s.Server, want)
+}
+
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
 	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
 		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
-		d, err := postgresql.Get(ctx, s.Server, r.Want)
+		d, err := get(ctx, s, r.Object, r.Want)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +116,7 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 	k := kindOf[v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role](
 		func(r *postgresql.Role) map[string]string { return r.Labels }, nil)
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
-		role, err := postgresql.Get(ctx, s.Server, r.Want)
+		role, err := get(ctx, s, r.Object, r.Want)
 		if err == nil {
 			role.Settings = postgresql.SpellSettings(role.Settings, r.Parameters.Settings)
 		}

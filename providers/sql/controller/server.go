@@ -127,6 +127,8 @@ func classify(err error) error {
 		return failure.Unreachable(err)
 	case !answered:
 		return err
+	case postgresql.IsReserved(err):
+		return failure.ForTeam(failure.ExternalNameReserved, answer.Message, err)
 	case postgresql.IsExists(err):
 		return failure.ForTeam(failure.ExternalNameTaken, answer.Message, err)
 	case postgresql.IsInvalid(err), postgresql.IsNotFound(err):

@@ -68,11 +68,11 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 // last.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
-	role, err := postgresql.Get(ctx, s.Server, postgresql.Role{Name: name})
+	role, err := get(ctx, s, r.Object, postgresql.Role{Name: name})
 	if unlessNotFound(err) != nil {
 		return nil, err
 	}
-	d, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: name})
+	d, err := get(ctx, s, r.Object, postgresql.Database{Name: name})
 	switch {
 	case err != nil && !postgresql.IsNotFound(err):
 		return nil, err

@@ -35,7 +35,8 @@ type Grant struct {
 	Objects int // output only: the number of objects that On matches
 }
 
-func (g *Grant) verbs() verbs[Grant] { return g }
+func (g *Grant) verbs() verbs[Grant]     { return g }
+func (g *Grant) named() (string, string) { return "", "" }
 
 // where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
 func (g *Grant) where(s *Server) string {

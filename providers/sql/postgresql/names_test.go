@@ -163,3 +163,46 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// Every server needs them, or this client does.
+func TestSystemObjects(t *testing.T) {
+	t.Parallel()
+	own := newDatabase(t, connect(t), postgresql.Database{Name: "own-database"})
+	user := newRole(t, connect(t), postgresql.Role{Name: "own-user", Login: ptr(true), Superuser: ptr(true), Password: "own-password"})
+	s := connect(t, func(c *postgresql.Config) { c.Database, c.Username, c.Password = own.Name, user.Name, "own-password" })
+	for _, name := range []string{"postgres", "template0", "template1", own.Name} {
+		refusesChanges(t, s, postgresql.Database{Name: name, ConnectionLimit: ptr(7)})
+	}
+	for _, name := range []string{"postgres", "pg_monitor", "pg_mine", "public", "none", user.Name} {
+		refusesChanges(t, s, postgresql.Role{Name: name, ConnectionLimit: ptr(7)})
+		want(t, s.DisableLogin(t.Context(), name), postgresql.IsReserved, "reserved")
+		want(t, s.DropOwned(t.Context(), name), postgresql.IsReserved, "reserved")
+	}
+	for _, name := range []string{"information_schema", "pg_catalog", "pg_mine"} {
+		refusesChanges(t, s, postgresql.Schema{Database: own.Name, Name: name, Comment: ptr("mine")})
+	}
+	public := postgresql.Schema{Database: own.Name, Name: "public"}
+	want(t, postgresql.Delete(t.Context(), s, public), postgresql.IsReserved, "reserved")
+	want(t, postgresql.ForceDelete(t.Context(), s, public), postgresql.IsReserved, "reserved")
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Database{Name: "postgres"}); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+}
+
+func refusesChanges[T any, P postgresql.Object[T]](t *testing.T, s *postgresql.Server, x T) {
+	t.Helper()
+	want(t, creating[T, P](t, s, x), postgresql.IsReserved, "reserved")
+	want(t, postgresql.Update[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
+	want(t, postgresql.Delete[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
+	want(t, postgresql.ForceDelete[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
+}
+
+// A name that is too long must not lead to an object whose name is its first part.
+func TestNameThatWouldBeCutOff(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	r := newRole(t, s, postgresql.Role{Name: long(63)})
+	_, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name + "x"})
+	want(t, err, postgresql.IsNotFound, "not found")
+	want(t, s.DisableLogin(t.Context(), r.Name+"x"), postgresql.IsInvalid, "invalid")
+}

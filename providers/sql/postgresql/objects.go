@@ -19,7 +19,8 @@ import (
 // An Object is a pointer to a Database, Role, Schema, Extension or Grant.
 type Object[T any] interface {
 	*T
-	where(s *Server) string // the database to connect to
+	where(s *Server) string     // the database to connect to
+	named() (kind, name string) // kind is empty for an object without a name
 	read(ctx context.Context, e executor) (*T, error)
 	verbs() verbs[T]
 }
@@ -32,6 +33,9 @@ type verbs[T any] interface {
 
 // Get returns the object with the identity of x, IsNotFound if it or its database does not exist.
 func Get[T any, P Object[T]](ctx context.Context, s *Server, x T) (found *T, err error) {
+	if kind, name := P(&x).named(); kind != "" && checkName(name) != nil {
+		return nil, notFound(codeNoObject, kind, name) // PostgreSQL would look for the part that it keeps
+	}
 	err = s.on(ctx, P(&x).where(s), func(ctx context.Context, c *pgx.Conn) error {
 		found, err = P(&x).read(ctx, c)
 		return err
@@ -41,11 +45,17 @@ func Get[T any, P Object[T]](ctx context.Context, s *Server, x T) (found *T, err
 
 // Create creates an object, IsExists if the name is taken.
 func Create[T any, P Object[T]](ctx context.Context, s *Server, x T) (*T, error) {
+	if err := CheckChange[T, P](s, x); err != nil {
+		return nil, err
+	}
 	return P(&x).verbs().create(ctx, s)
 }
 
 // Update changes what differs, IsNotFound if the object does not exist.
 func Update[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
+	if err := CheckChange[T, P](s, x); err != nil {
+		return err
+	}
 	return P(&x).verbs().update(ctx, s)
 }
 
@@ -53,13 +63,20 @@ func Update[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
 // sessions are connected to a database, objects depend on an extension, a schema has contents, a role owns objects or holds
 // privileges, or the holder of a grant granted its privileges to others.
 func Delete[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
-	return P(&x).verbs().remove(ctx, s, false)
+	return remove[T, P](ctx, s, x, false)
 }
 
 // ForceDelete is Delete that also terminates the sessions in a database, and deletes the contents of a schema and all that depends
 // on them or on an extension.
 func ForceDelete[T any, P Object[T]](ctx context.Context, s *Server, x T) error {
-	return P(&x).verbs().remove(ctx, s, true)
+	return remove[T, P](ctx, s, x, true)
+}
+
+func remove[T any, P Object[T]](ctx context.Context, s *Server, x T, force bool) error {
+	if err := s.checkDelete(P(&x).named()); err != nil {
+		return err
+	}
+	return P(&x).verbs().remove(ctx, s, force)
 }
 
 // An ordinary object has a comment, and its statements can run in a transaction.

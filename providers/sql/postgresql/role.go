@@ -47,6 +47,7 @@ type Role struct {
 
 func (x *Role) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Role) where(s *Server) string                   { return s.config.Database }
+func (x *Role) named() (string, string)                  { return kindRole, x.Name }
 func (x *Role) identity() *command                       { return statement("ROLE").name(x.Name) }
 func (x *Role) verbs() verbs[Role]                       { return ordinaryVerbs[Role, *Role]{x} }
 func (x *Role) drop(bool) *command                       { return statement("DROP ROLE").name(x.Name) }
@@ -179,6 +180,7 @@ type Schema struct {
 
 func (x *Schema) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Schema) where(*Server) string                     { return x.Database }
+func (x *Schema) named() (string, string)                  { return kindSchema, x.Name }
 func (x *Schema) identity() *command                       { return statement("SCHEMA").name(x.Name) }
 func (x *Schema) verbs() verbs[Schema]                     { return ordinaryVerbs[Schema, *Schema]{x} }
 func (x *Schema) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }
@@ -226,6 +228,7 @@ type Extension struct {
 
 func (x *Extension) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Extension) where(*Server) string                     { return x.Database }
+func (x *Extension) named() (string, string)                  { return kindExtension, x.Name }
 func (x *Extension) identity() *command                       { return statement("EXTENSION").name(x.Name) }
 func (x *Extension) verbs() verbs[Extension]                  { return ordinaryVerbs[Extension, *Extension]{x} }
 func (x *Extension) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }

@@ -107,6 +107,7 @@ type DatabaseObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -161,6 +162,7 @@ type TenantDatabaseObservation struct {
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster
 // +bowline:class=PostgreSQLInstance.database.crossplane.io
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database or role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type TenantDatabase struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

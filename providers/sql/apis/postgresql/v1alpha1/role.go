@@ -67,6 +67,7 @@ type RoleObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

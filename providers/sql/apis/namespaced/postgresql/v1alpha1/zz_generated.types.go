@@ -62,6 +62,7 @@ type DatabaseStatus struct {
 // connected sessions.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -212,6 +213,7 @@ type RoleStatus struct {
 // name and password are written to the Secret that spec.writeConnectionSecretToRef names.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
