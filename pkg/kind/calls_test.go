@@ -281,7 +281,7 @@ func TestErrorsSayWhatFailed(t *testing.T) {
 			k.List = func(context.Context, *vendor, map[string]string) ([]vendorWidget, error) { return nil, errBroken }
 			w := newWidget(nil)
 			err := call(t, connect(t, k, &vendor{err: errBroken}, w), w)
-			if want := "cannot " + verb + " vendor widget: connection reset"; err == nil || err.Error() != want {
+			if want := "cannot " + verb + " widget: connection reset"; err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)
 			}
 			if !errors.Is(err, errBroken) {

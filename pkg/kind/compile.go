@@ -41,7 +41,7 @@ type compiled[C, P, O, V any] struct {
 
 // compile returns an error that lists every mistake in a kind.
 func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O, V], error) {
-	c := &compiled[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: words(reflect.TypeFor[V]().Name())}
+	c := &compiled[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: noun[P]()}
 	for _, t := range []reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[O](), reflect.TypeFor[V]()} {
 		if t.Kind() != reflect.Struct {
 			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and vendor's type must be structs, and %s is none",
@@ -62,11 +62,13 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O
 	return c, nil
 }
 
-// words returns node group for NodeGroup.
-func words(name string) string {
+// noun returns "favourite db instance" for FavouriteDBInstanceParameters: the vendor's type may be that of an answer.
+func noun[P any]() string {
+	name := strings.TrimSuffix(reflect.TypeFor[P]().Name(), "Parameters")
 	var text strings.Builder
 	for i, r := range name {
-		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
+		endsAcronym := i+1 < len(name) && unicode.IsLower(rune(name[i+1]))
+		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(rune(name[i-1])) || endsAcronym) {
 			text.WriteByte(' ')
 		}
 		text.WriteRune(unicode.ToLower(r))
