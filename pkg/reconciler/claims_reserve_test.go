@@ -189,7 +189,7 @@ func TestClaimNamespaces(t *testing.T) {
 		"an empty selector matches all (N10)": of(metav1.LabelSelector{}, true),
 		"its label does not match (N10)":      of(silver, false),
 		"a selector that cannot be understood (N10)": of(metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}}, false),
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "no label", Operator: "Exists"}}}, false),
 		"a class that is closed to a namespace keeps whom it serves (R277, N10)": func(s *claimStage) {
 			s.bound(nil)
 			class := s.newClass(nil)

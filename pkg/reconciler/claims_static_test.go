@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
@@ -118,6 +120,22 @@ func TestStaticWaits(t *testing.T) {
 			s.ready(item)
 			s.pass()
 			s.isBound("orders")
+		},
+		"a changed selector is said to have no effect, once (R246, N13)": func(s *claimStage) {
+			s.bound(nil)
+			for _, wanted := range []map[string]string{{"tier": "golden"}, {}} {
+				claim := s.claimOf("orders")
+				s.edit(claim, func() { claim.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: wanted} })
+				s.pass()
+				ready, version := s.claimOf("orders").GetCondition(xpv1.TypeReady), s.claimOf("orders").ResourceVersion
+				says := strings.Contains(ready.Message, "spec.classSelector does not match class") && strings.Contains(ready.Message, "no effect")
+				if ready.Reason != xpv1.ReasonAvailable || says != (len(wanted) > 0) {
+					s.t.Errorf("selector %v: %+v", wanted, ready)
+				}
+				if s.pass(); s.claimOf("orders").ResourceVersion != version {
+					s.t.Error("another pass writes")
+				}
+			}
 		},
 		"nobody gets what is not what the claim asks for (D27)": func(s *claimStage) {
 			s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))

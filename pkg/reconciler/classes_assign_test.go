@@ -128,7 +128,7 @@ func TestScheduling(t *testing.T) {
 	size := func(size string) labels.Set { return labels.Set{"size": size} }
 	bad := s.item("d-bad")
 	bad.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}}
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "no label", Operator: "Exists"}}}
 	s.create(
 		labelled(s.item("b"), size("small")), labelled(s.item("a"), size("small")), labelled(s.gadget("z"), size("large")),
 		labelled(only(s.item("a-silver"), "silver"), size("some")), labelled(only(s.item("b-gold"), "gold"), size("some")),
@@ -161,7 +161,7 @@ func TestScheduling(t *testing.T) {
 			c.Spec.ClassSelector.MatchLabels = labels.Set{"for": "first"}
 		}, want: "first"},
 		"the one of another kind comes first (R241, N10)":                    {change: expression("size", "In", "small", "large"), after: poll},
-		"a selector that cannot be understood (N10)":                         {change: expression("size", "Resembles", "small"), after: poll},
+		"a selector that cannot be understood (N10)":                         {change: expression("no label", "Exists"), after: poll},
 		"the first that is for the claim's namespace (N10, R241)":            {change: of("some"), want: "b-gold", asks: true},
 		"the first is for all (N10, R241)":                                   {change: of("most"), want: "all"},
 		"the only one is chosen, and says NotAllowed (R236, R237, N10)":      {change: of("alone"), want: "alone"},

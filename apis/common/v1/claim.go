@@ -13,8 +13,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || !has(oldSelf.classRef) || has(self.classRef) && self.classRef == oldSelf.classRef",message="spec.classRef is settled, since the claim has its managed resource: delete the claim and make another"
 type ResourceClaimSpec struct {
 	// ClassSelector chooses by labels what you get: for example a small or a large database. A class that carries all of these
-	// labels is used. Ask your platform team which labels there are, or list the classes with: kubectl get classes. Without it,
-	// and without classRef and resourceRef, the default class is used.
+	// labels is used; an empty selector matches every class. Ask your platform team which labels there are, or list the classes with:
+	// kubectl get classes. Without a selector, and without classRef and resourceRef, the default class is used. Once a class is chosen,
+	// changes have no effect.
 	// +optional
 	ClassSelector *metav1.LabelSelector `json:"classSelector,omitempty"`
 	// ClassReference names the class that decides what you get. You may leave it out: it is filled in with the class that

@@ -95,6 +95,9 @@ func (q *inquiry) checkClaimConditions() {
 	if q.failing() {
 		q.blocked(sentence(q.synced.Message), "")
 	}
+	if q.Ready && q.ready.Message != "" {
+		q.Notes = append(q.Notes, q.ready.Message)
+	}
 }
 
 func (q *inquiry) checkClass() {

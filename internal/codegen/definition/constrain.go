@@ -5,6 +5,7 @@ package definition
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,6 +17,7 @@ func constrain(s *schema, k *model.Kind) {
 	switch k.Role {
 	case model.Claim:
 		fixClaim(s, k)
+		checkSelector(s)
 	case model.Class:
 		openTemplate(s)
 	}
@@ -44,6 +46,21 @@ func constrain(s *schema, k *model.Kind) {
 			refuseNamespace(s, place)
 		}
 	}
+}
+
+// checkSelector refuses the expressions of a claim's selector that are invalid, which the type permits.
+func checkSelector(s *schema) {
+	expressions := []string{"spec", "classSelector", "matchExpressions"}
+	edit(s, append(expressions, items), func(s *schema) {
+		edit(s, []string{"operator"}, func(s *schema) {
+			for _, operator := range []string{"In", "NotIn", "Exists", "DoesNotExist"} {
+				s.Enum = append(s.Enum, apiextensionsv1.JSON{Raw: []byte(strconv.Quote(operator))})
+			}
+		})
+		addRule(s, "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+			"operators In and NotIn need values, Exists and DoesNotExist have none", "")
+	})
+	edit(s, expressions, bound)
 }
 
 // fix lets an immutable field be set once (N7). The rule is as high up as possible, so that removing the parent of the field does

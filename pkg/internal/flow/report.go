@@ -120,6 +120,7 @@ type TeamReport struct {
 	Happened      []event.Event
 	Mistake       error        // in the object, which keeps nothing from working; classified for the team
 	MistakeReason event.Reason // of the event about it
+	Remark        string       // message of condition Ready if that is True
 	SetStatus     func()       // sets further fields of the status; may be nil
 }
 
@@ -149,7 +150,7 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 	}
 	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
 	problem := cmp.Or(o.Err, r.Mistake)
-	ready, synced, state := s.ready(of, o), xpv1.ReconcileSuccess(), o.State()
+	ready, synced, state := s.ready(of, r, o), xpv1.ReconcileSuccess(), o.State()
 	if problem != nil { // without what only the platform team may read
 		synced = xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
 	}
@@ -179,7 +180,7 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 }
 
 // ready is condition Ready. A failure does not change it, unless it was never set or what the object waited for may have come.
-func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
+func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 	was := of.GetCondition(xpv1.TypeReady)
 	switch {
 	case meta.WasDeleted(of):
@@ -187,7 +188,7 @@ func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
 	case o.End == Wait:
 		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), o.Message)
 	case o.End == Continue:
-		return xpv1.Available()
+		return xpv1.Available().WithMessage(r.Remark)
 	case o.End == Reject:
 		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), failure.Of(o.Err).Message)
 	case was.Reason == "", was.Reason == s.Pending:

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,6 +265,24 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
 		return flow.AwaitAs(xpv1.ReasonUnavailable, "%s", r.whyNotReady(p.managed))
+	}
+	return flow.Next()
+}
+
+// checkSelector has the claim show that a changed selector has no effect.
+func (r *Reconciler) checkSelector(ctx context.Context, p *pass) flow.Outcome {
+	ref := p.claim.GetClassReference()
+	if p.claim.GetClassSelector() == nil || !objects.IsOf(ref, r.classKind) {
+		return flow.Next()
+	}
+	selector, invalid := metav1.LabelSelectorAsSelector(p.claim.GetClassSelector())
+	class := r.newClass()
+	if err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, class); err != nil || invalid != nil {
+		return flow.Next() // the class may be deleted (R277)
+	}
+	if !selector.Matches(labels.Set(class.GetLabels())) {
+		p.Remark = fmt.Sprintf("spec.classSelector does not match class %q of this claim and has no effect: a claim keeps its managed "+
+			"resource. To use another class, create another claim.", ref.Name)
 	}
 	return flow.Next()
 }

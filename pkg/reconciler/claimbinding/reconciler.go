@@ -156,7 +156,7 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 		return []step{r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
-		r.bind, r.copySecret, r.showResource, r.checkReady}
+		r.bind, r.copySecret, r.showResource, r.checkReady, r.checkSelector}
 }
 
 // serves is true for claims of this controller: those that name a managed resource of its kind, or none and a class of its kind
