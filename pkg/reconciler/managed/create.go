@@ -10,6 +10,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
@@ -125,6 +126,9 @@ func (r *Reconciler) awaitAppearance(p *pass) outcome {
 	left := min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
 	if p.memory.seen || p.observation.ResourceExists || since.IsZero() || left <= 0 {
 		return flow.Next()
+	}
+	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue { // as an earlier process saw it
+		p.managed.SetConditions(xpv1.Unavailable().WithMessage("The external resource is not visible."))
 	}
 	return flow.Await(left, waitsToAppear)
 }

@@ -123,6 +123,8 @@ func TestNotSeenYet(t *testing.T) {
 		"its deletion waits, and then deletes it (R94, N20)": {unseen, deleted, pass, requeued(1, 30*time.Second),
 			object("it waits", func(mg *thing.Thing) bool { return mg != nil }), shown, pass, sees(gone), resources(0)},
 		"after the grace period the object goes (R94)": {unseen, deleted, later(31 * time.Second), pass, sees(gone)},
+		"another process does not report it Ready while it is not visible (R88, R198)": {pass, hidden, restarted, pass,
+			sees("Ready=Unavailable Synced=ReconcileSuccess"), shown, pass, sees(ready)},
 		"in the background, without grace (R88, R197, N5)": {vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)),
 			hidden,
 			untilOperation("Finished Success"), calls("Create", 1), complete, shown, pass, sees(ready), resources(1)},
