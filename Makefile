@@ -73,6 +73,16 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
+# Without the coverage that go test -fuzz builds in: API server and goroutines make it noise, and Kubernetes is compiled once more for it.
+.PHONY: fuzz
+fuzz: ## Random lives of managed resources, random values in all kinds (FUZZTIME=2m for each of the targets)
+	@for target in FuzzLife:pkg/reconciler/managed; do \
+		echo "$$target"; name=$${target%:*}; \
+		$(GO) test -c -o "bin/$$name.test" "./$${target#*:}"; \
+		(cd "$${target#*:}" && "$(CURDIR)/bin/$$name.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime $(or $(FUZZTIME),2m) \
+			-test.parallel 1 -test.fuzzminimizetime 30s -test.fuzzcachedir "$(CURDIR)/bin/fuzz"); \
+	done
+
 .PHONY: bench
 bench: build ## Measure requests, CPU and memory of managed resources (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
