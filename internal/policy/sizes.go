@@ -22,8 +22,8 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 50_600
-	mostTests      = 43_000
+	mostCode       = 50_700
+	mostTests      = 43_150
 	mostPackage    = 1500 // of code
 	mostManaged    = 3950 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1300 // of code that publishes and copies connection Secrets

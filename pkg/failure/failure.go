@@ -18,6 +18,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 	"time"
@@ -78,8 +79,24 @@ const (
 )
 
 // Unreachable classifies an error of a call that the external system did not answer, or that was not sent because it
-// did not answer earlier ones. Nil stays nil.
-func Unreachable(err error) error { return ForTeam(ExternalSystemUnreachable, messageUnreachable, err) }
+// did not answer earlier ones; as ExternalSystemUntrusted if no secure connection could be established. Nil stays nil.
+func Unreachable(err error) error { return ForTeam(noResponse(err), messageUnreachable, err) }
+
+// Untrusted is Unreachable for a call that was not sent because earlier ones found no secure connection. Nil stays nil.
+func Untrusted(err error) error { return ForTeam(ExternalSystemUntrusted, messageUnreachable, err) }
+
+// noResponse tells a certificate that is not trusted, and a server that speaks no TLS, which people have to correct, from a system
+// that may come back.
+func noResponse(err error) Reason {
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	op, network := errors.AsType[*net.OpError](err)
+	alert := network && op.Op == "remote error" // of package tls: the server refuses the handshake
+	if untrusted || plain || alert || errors.Is(err, http.ErrSchemeMismatch) {
+		return ExternalSystemUntrusted
+	}
+	return ExternalSystemUnreachable
+}
 
 // Throttled classifies an error of a call that the external system turned away because there were too many. after is
 // how long it asks to wait; zero if it does not say. Nil stays nil.
@@ -160,8 +177,9 @@ func Of(err error) Class {
 	if _, asked := RetryAfter(err); asked {
 		return Class{Reason: ExternalSystemThrottled, Message: messageThrottled}
 	}
-	if _, network := errors.AsType[net.Error](err); network || errors.Is(err, context.DeadlineExceeded) {
-		return Class{Reason: ExternalSystemUnreachable, Message: messageUnreachable}
+	reason := noResponse(err)
+	if _, network := errors.AsType[net.Error](err); network || reason == ExternalSystemUntrusted || errors.Is(err, context.DeadlineExceeded) {
+		return Class{Reason: reason, Message: messageUnreachable}
 	}
 	return Class{Reason: InternalError}
 }

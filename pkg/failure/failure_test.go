@@ -5,6 +5,7 @@ package failure_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -12,6 +13,7 @@ import (
 	"go/token"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"syscall"
@@ -32,6 +34,7 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom at 10.0.0.1:5432")
 	unreachable, throttled := failure.Of(failure.Unreachable(boom)), failure.Of(failure.Throttled(boom, 0))
+	untrusted := failure.Class{Reason: failure.ExternalSystemUntrusted, Message: unreachable.Message}
 	if unreachable.Message == "" || throttled.Message == "" {
 		t.Error("application teams are not told that the external system does not answer")
 	}
@@ -53,6 +56,11 @@ func TestOf(t *testing.T) {
 		"an error that asks for time":  {patient{time.Second}, throttled},
 		"a network error":              {fmt.Errorf("calling: %w", &net.OpError{Op: "dial", Err: boom}), unreachable},
 		"a deadline":                   {context.DeadlineExceeded, unreachable},
+		"a certificate":                {fmt.Errorf("calling: %w", &url.Error{Err: &tls.CertificateVerificationError{Err: boom}}), untrusted},
+		"a server without TLS":         {&url.Error{Err: http.ErrSchemeMismatch}, untrusted},
+		"a server that speaks no TLS":  {failure.Unreachable(tls.RecordHeaderError{Msg: "x"}), untrusted},
+		"a handshake that is refused":  {&net.OpError{Op: "remote error", Err: boom}, untrusted},
+		"untrusted before":             {failure.Untrusted(boom), untrusted},
 		"a network error of somebody":  {failure.With(failure.InternalError, context.DeadlineExceeded), failure.Class{Reason: failure.InternalError}},
 		"an error that asks for none":  {patient{}, failure.Class{Reason: failure.InternalError}},
 		"unreachable for a known time": {failure.Unreachable(patient{time.Second}), unreachable},

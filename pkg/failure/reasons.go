@@ -6,6 +6,7 @@ package failure
 // Reasons of failures. They are stable: scripts and alerts may rely on them. Explanations says more about each.
 const (
 	ExternalSystemUnreachable Reason = "ExternalSystemUnreachable"
+	ExternalSystemUntrusted   Reason = "ExternalSystemUntrusted"
 	ExternalSystemThrottled   Reason = "ExternalSystemThrottled"
 	ExternalSystemRefused     Reason = "ExternalSystemRefused"
 	ExternalCallFailed        Reason = "ExternalCallFailed"
@@ -18,6 +19,7 @@ const (
 
 	CreateInterrupted           Reason = "CreateInterrupted"
 	WaitingForDependents        Reason = "WaitingForDependents"
+	WaitingForFinalizers        Reason = "WaitingForFinalizers"
 	WaitingForReferences        Reason = "WaitingForReferences"
 	ProviderConfigUnavailable   Reason = "ProviderConfigUnavailable"
 	SecretInputUnavailable      Reason = "SecretInputUnavailable"
@@ -31,6 +33,11 @@ const (
 	InternalError               Reason = "InternalError"
 )
 
+// IsOutOfReach is true for reasons why the external system cannot be used at all, maybe for good.
+func IsOutOfReach(r Reason) bool {
+	return r == ExternalSystemUnreachable || r == ExternalSystemUntrusted || r == ExternalSystemRefused || r == ProviderConfigUnavailable
+}
+
 // An Explanation says what a reason means and what to do about it.
 type Explanation struct {
 	Reason  Reason
@@ -43,6 +50,9 @@ func Explanations() []Explanation {
 	return []Explanation{
 		{ExternalSystemUnreachable, "The external system does not answer, or calls to it are paused because it did not answer before (circuit open).",
 			"Usually nothing: calls are retried. If it lasts, check the address in the ProviderConfig and the network."},
+		{ExternalSystemUntrusted, "No secure connection to the external system can be established: its certificate is not trusted, or one of the two sides does " +
+			"not accept the TLS settings of the other.",
+			"Correct the address or the certificate authorities in the ProviderConfig, or the certificate of the external system. Calls are retried."},
 		{ExternalSystemThrottled, "The external system, or a limit of the ProviderConfig, allows fewer calls.",
 			"Usually nothing: calls are retried later. If it lasts, raise the limit or the poll interval."},
 		{ExternalSystemRefused, "The external system does not accept the credentials.",
@@ -64,6 +74,8 @@ func Explanations() []Explanation {
 			"Look for the resource in the external system (`bowline leaks` lists what to look for). Set the annotation crossplane.io/external-name, " +
 				"or delete what was left behind; then remove the annotation crossplane.io/external-create-pending."},
 		{WaitingForDependents, "Deletion waits for objects that refer to this one and are being deleted too.", "Usually nothing."},
+		{WaitingForFinalizers, "Deletion waits until finalizers of other programs are removed. The external resource is deleted only after that.",
+			"Usually nothing: the program that owns the finalizer removes it. If it lasts, check whether that program runs."},
 		{WaitingForReferences, "A field refers to an object that is missing, not ready or being deleted.",
 			"Usually nothing: reconciliation resumes with that object. Otherwise correct the reference."},
 		{ProviderConfigUnavailable, "The ProviderConfig or its credentials cannot be read or used.",

@@ -63,6 +63,10 @@ func (q *inquiry) checkDeletion() {
 		switch f {
 		case managed.Finalizer:
 			q.blocked("It is kept until its external resource is deleted or orphaned.", "")
+			if q.pausedBy() != "" || failure.IsOutOfReach(q.failure.Reason) {
+				q.advise(fmt.Sprintf("To delete it and keep its external resource: kubectl annotate %s %s=true", q.address(),
+					meta.AnnotationKeyOrphanOnDelete))
+			}
 		case claimbinding.Finalizer:
 			q.blocked("It is kept until its managed resource is deleted or released.", "")
 		case providerconfig.Finalizer:
@@ -71,6 +75,8 @@ func (q *inquiry) checkDeletion() {
 		case providerconfig.SecretFinalizer:
 			q.blocked("It is kept while a ProviderConfig that is in use names it.",
 				"Let the ProviderConfig name another Secret, or delete the users of the ProviderConfig.")
+		case metav1.FinalizerOrphanDependents:
+			q.blocked("It is kept until it is removed from the owners of the objects that it owns.", "")
 		case metav1.FinalizerDeleteDependents:
 			q.blocked("It is kept until the objects that it owns are deleted.", "")
 		default:
@@ -198,9 +204,6 @@ func (q *inquiry) checkPaused() {
 		action = fmt.Sprintf("To resume: kubectl annotate %s %s-", q.address(), meta.AnnotationKeyReconciliationPaused)
 	}
 	q.blocked("It is paused by "+by+".", action)
-	if meta.WasDeleted(q.object) {
-		q.advise(fmt.Sprintf("To delete it and keep its external resource: kubectl annotate %s %s=true", q.address(), meta.AnnotationKeyOrphanOnDelete))
-	}
 }
 
 func (q *inquiry) checkConfig() {
@@ -248,7 +251,7 @@ func (q *inquiry) checkFailure() {
 	if reason == "" && q.failing() {
 		reason = xpv1.ConditionReason(q.LastError.Reason)
 	}
-	if reason == "" || reason == failure.WaitingForDependents { // see checkDeletion
+	if reason == "" || reason == failure.WaitingForDependents || reason == failure.WaitingForFinalizers { // see checkDeletion
 		return
 	}
 	known := advice(reason)

@@ -249,8 +249,10 @@ func nextOfFailure() map[xpv1.ConditionReason]string {
 	const calls = "As soon as calls to the external system are allowed again."
 	return map[xpv1.ConditionReason]string{
 		failure.CreateInterrupted:         "Not automatically: manual intervention is needed.",
+		failure.WaitingForFinalizers:      "As soon as the other finalizers are removed.",
 		failure.WaitingForReferences:      "As soon as the object that it refers to can be used.",
 		failure.ExternalSystemUnreachable: calls,
+		failure.ExternalSystemUntrusted:   calls,
 		failure.ExternalSystemThrottled:   calls,
 		failure.ExternalSystemRefused:     "As soon as the credentials change, and at intervals without a change.",
 	}

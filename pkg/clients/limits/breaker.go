@@ -19,13 +19,14 @@ const (
 	throttled                 // it asks for fewer calls
 	refused                   // it does not accept the credentials
 	noResponse
+	untrusted // no response, since no secure connection can be established
 )
 
 // A response of the external system.
 type response struct {
 	result result
 	after  time.Duration // throttled: for how long; zero if it names no time
-	why    string        // noResponse: in what way
+	why    string        // noResponse, untrusted: in what way
 }
 
 // reason classifies a fault.
@@ -35,6 +36,8 @@ func (r result) reason() failure.Reason {
 		return failure.ExternalSystemRefused
 	case noResponse:
 		return failure.ExternalSystemUnreachable
+	case untrusted:
+		return failure.ExternalSystemUntrusted
 	default:
 		return failure.ExternalSystemThrottled
 	}
@@ -45,7 +48,7 @@ func (r result) pauses() (first, most time.Duration) {
 	switch r {
 	case refused:
 		return 10 * time.Second, 5 * time.Minute
-	case noResponse:
+	case noResponse, untrusted:
 		return time.Second, 30 * time.Second
 	default:
 		return time.Second, time.Minute
@@ -61,12 +64,12 @@ const (
 
 // A breaker is the circuit breaker of one limiter, which guards it by its lock.
 //
-// Three faults open the circuit: throttled, until the time that the external system names, then for all calls; refused and
-// noResponse, for a pause that doubles each time, then for one trial call.
+// Four faults open the circuit: throttled, until the time that the external system names, then for all calls; refused, noResponse
+// and untrusted, for a pause that doubles each time, then for one trial call.
 type breaker struct {
 	random func() float64 // in [0, 1), for jitter
 
-	fault      result // throttled, refused or noResponse; unknown: none
+	fault      result // throttled, refused, noResponse or untrusted; unknown: none
 	why        string
 	until      time.Time
 	step       int  // how often in a row the fault appeared
@@ -84,7 +87,7 @@ func (b *breaker) allow(now time.Time, send bool) (retryAt time.Time, allowed bo
 		return now.Add(first), false
 	case b.fault != unknown && now.Before(b.until):
 		return b.until, false
-	case send && (b.fault == refused || b.fault == noResponse):
+	case send && b.fault != unknown && b.fault != throttled:
 		b.trial = true
 		b.generation++
 	}
@@ -102,7 +105,7 @@ func (b *breaker) record(now time.Time, generation int, r response) {
 	}
 	trial := b.trial
 	b.trial = false
-	if r.result != noResponse && r.result != unknown {
+	if r.result < noResponse && r.result != unknown {
 		b.unanswered = 0
 	}
 	switch r.result {
@@ -119,11 +122,11 @@ func (b *breaker) record(now time.Time, generation int, r response) {
 		b.recordThrottled(now, trial, r.after)
 	case refused:
 		b.open(now, refused, "")
-	case noResponse:
+	case noResponse, untrusted:
 		if b.unanswered++; trial && b.fault == refused {
 			b.until = now.Add(b.pause(noResponse, 1))
 		} else if trial || b.unanswered >= tripAfter {
-			b.open(now, noResponse, r.why)
+			b.open(now, r.result, r.why)
 		}
 	}
 }

@@ -5,6 +5,8 @@ package limits_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +53,7 @@ func (b *body) Close() error { b.closed = true; return nil }
 // words for the reasons why a request is not sent.
 var words = map[failure.Reason]string{
 	failure.ExternalSystemThrottled: "throttled", failure.ExternalSystemRefused: "refused", failure.ExternalSystemUnreachable: "unreachable",
+	failure.ExternalSystemUntrusted: "untrusted",
 }
 
 // request sends one request: it returns the status of the response, or "throttled 1s" and the like.
@@ -92,6 +95,7 @@ func TestBreaker(t *testing.T) {
 	refusing := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	ok, unknown, tooMany := system{status: 200}, system{status: 401}, system{status: 429}
 	dead, slow := system{err: refusing}, system{err: context.DeadlineExceeded}
+	stranger := system{err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
 	const s = time.Second
 	for name, tc := range map[string]struct {
 		config limits.Config
@@ -136,6 +140,10 @@ func TestBreaker(t *testing.T) {
 			{0, dead, "error"}, {0, slow, "error"}, {0, dead, "error"}, {0, slow, "error"}, {0, dead, "error"},
 			{0, ok, "unreachable 1s"}, {s, dead, "error"}, {0, ok, "unreachable 2s"}, {2 * s, dead, "error"}, {4 * s, dead, "error"},
 			{8 * s, dead, "error"}, {16 * s, dead, "error"}, {0, ok, "unreachable 30s"}, {30 * s, system{status: 502}, "502"}, {0, ok, "200"},
+		}},
+		"a certificate that is not trusted opens the circuit, too": {story: []moment{
+			{0, stranger, "error"}, {0, stranger, "error"}, {0, stranger, "error"}, {0, stranger, "error"}, {0, stranger, "error"},
+			{0, ok, "untrusted 1s"}, {s, stranger, "error"}, {0, ok, "untrusted 2s"}, {2 * s, ok, "200"}, {0, ok, "200"},
 		}},
 		"a canceled call reveals nothing": {story: []moment{
 			{0, unknown, "401"}, {10 * s, system{err: context.Canceled}, "error"}, {0, ok, "200"},

@@ -90,7 +90,7 @@ func classify(err error) response {
 	case errors.Is(err, ErrRefused), reason == failure.ExternalSystemRefused:
 		return response{result: refused}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network),
-		reason == failure.ExternalSystemUnreachable:
+		reason == failure.ExternalSystemUnreachable, reason == failure.ExternalSystemUntrusted:
 		return classifyNoResponse(err)
 	default:
 		return response{result: serverError}
@@ -111,6 +111,8 @@ func classifyNoResponse(err error) response {
 		return response{result: noResponse, why: "the external system refuses connections"}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return response{result: noResponse, why: "the external system does not answer in time"}
+	case failure.Of(err).Reason == failure.ExternalSystemUntrusted:
+		return response{result: untrusted, why: "no secure connection to the external system can be established"}
 	default:
 		return response{result: noResponse, why: "the external system cannot be reached"}
 	}

@@ -245,6 +245,8 @@ func (l *Limiter) notSent(reason failure.Reason, why string, earliest time.Time,
 	switch reason { // with what an application team may read
 	case failure.ExternalSystemUnreachable:
 		return failure.Unreachable(err)
+	case failure.ExternalSystemUntrusted:
+		return failure.Untrusted(err)
 	case failure.ExternalSystemThrottled:
 		return failure.Throttled(err, 0)
 	default:
@@ -285,7 +287,7 @@ var (
 // A NotSentError reports that a call was not sent: it exceeds the limits, or the circuit is open.
 type NotSentError struct {
 	Key    Key            // of the ProviderConfig
-	Reason failure.Reason // ExternalSystemThrottled, ExternalSystemRefused or ExternalSystemUnreachable
+	Reason failure.Reason // ExternalSystemThrottled, ExternalSystemRefused, ExternalSystemUnreachable or ExternalSystemUntrusted
 	Why    string         // in words that do not change from call to call, so that they may appear in a condition
 	After  time.Duration  // until the call may be tried again
 }

@@ -51,6 +51,18 @@ type want struct {
 	err                        bool
 }
 
+func said(c xpv1.Condition, head string) string {
+	if c.Type == "" {
+		return ""
+	}
+	return head + " " + string(c.Reason) + " " + c.Message
+}
+
+// held is an object with finalizers.
+func held(finalizers ...string) client.Object {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers}}
+}
+
 // Every way to end a pass beside its conditions, event and requeue.
 func TestSettle(t *testing.T) {
 	t.Parallel()
@@ -69,7 +81,12 @@ func TestSettle(t *testing.T) {
 		"waits a while": {flow.Await(wait, "m"),
 			want{name: "waiting", synced: "True ReconcileSuccess m", delay: wait, result: reconcile.Result{RequeueAfter: wait}}},
 		"waits for others": {flow.AwaitFor(failure.WaitingForDependents, 2*poll, "m"),
-			want{name: "waiting", synced: "True ReconcileSuccess m", state: "Reconciling WaitingForDependents ", delay: poll, result: polled}},
+			want{name: "waiting", synced: "True ReconcileSuccess m", state: "Reconciling WaitingForDependents ", delay: 2 * poll, result: polled}},
+		"waits for finalizers": {flow.AwaitFinalizers(held("a", "ours", "b"), "ours"),
+			want{name: "waiting", synced: "True ReconcileSuccess Deletion waits until other finalizers are removed: a, b.",
+				state: "Reconciling WaitingForFinalizers ", delay: retry, result: polled}},
+		"ours is the last finalizer": {flow.AwaitFinalizers(held("ours"), "ours"), want{name: "done", synced: "True ReconcileSuccess ", delay: poll}},
+		"no finalizer is left":       {flow.AwaitFinalizers(held(), "ours"), want{name: "gone"}},
 		"paused": {flow.Paused("ReconcilePaused", "m"),
 			want{name: "paused", synced: "False ReconcilePaused m", event: "Normal ReconcilePaused m"}},
 		"stopped": {flow.Stopped("R", failure.With(failure.CreateInterrupted, boom)),
@@ -103,12 +120,6 @@ func TestSettle(t *testing.T) {
 	timing := flow.Timing{Poll: poll, Retry: retry,
 		Backoff: func() time.Duration { return 7 * time.Second },
 		Jitter:  func(d time.Duration) time.Duration { return d + jitter }}
-	said := func(c xpv1.Condition, head string) string {
-		if c.Type == "" {
-			return ""
-		}
-		return head + " " + string(c.Reason) + " " + c.Message
-	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

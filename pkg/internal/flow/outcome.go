@@ -6,9 +6,12 @@ package flow
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -55,6 +58,22 @@ func Await(atMost time.Duration, message string) Outcome {
 // AwaitFor is Await with the cause in condition Reconciling.
 func AwaitFor(cause failure.Reason, atMost time.Duration, message string) Outcome {
 	return Outcome{End: Wait, After: atMost, Message: message, Cause: cause}
+}
+
+// AwaitFinalizers waits until an object under deletion has no finalizer but our own, and continues then. The removal of another
+// one enqueues the object.
+func AwaitFinalizers(o client.Object, own string) Outcome {
+	others := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == own })
+	switch {
+	case len(o.GetFinalizers()) == 0:
+		return Vanished()
+	case len(others) == 0:
+		return Next()
+	}
+	names := strings.Join(others, ", ")
+	wait := AwaitFor(failure.WaitingForFinalizers, 0, "Deletion waits until other finalizers are removed: "+names+".")
+	wait.Reason = event.Reason(failure.WaitingForFinalizers)
+	return wait
 }
 
 // Paused ends the pass of an object that is paused.

@@ -114,7 +114,7 @@ func (o Outcome) Event() (e event.Event, speaks bool) {
 // Timing is when objects of a reconciler are due that keeps the time of each object itself.
 type Timing struct {
 	Poll    time.Duration                     // of the object, which may be unfinished
-	Retry   time.Duration                     // of an object that was rejected
+	Retry   time.Duration                     // of an object that was rejected, or waits for another one
 	Backoff func() time.Duration              // after the failures of the object so far
 	Jitter  func(time.Duration) time.Duration // lengthens a delay that many objects get at once
 }
@@ -123,10 +123,14 @@ type Timing struct {
 func (o Outcome) Delay(t Timing) time.Duration {
 	switch rules[o.End].requeue {
 	case polled:
-		if o.After > 0 {
-			return min(o.After, t.Poll)
+		poll := t.Poll
+		if o.Cause != "" { // the external resource is not what the object waits for
+			poll = t.Retry
 		}
-		return t.Poll
+		if o.After > 0 {
+			return min(o.After, poll)
+		}
+		return poll
 	case retried:
 		if o.After > 0 {
 			return o.After

@@ -4,12 +4,13 @@
 package managed
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -22,17 +23,13 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 		return r.awaitAppearance(p) // (R94)
 	}
 	if !p.owns() {
-		return flow.Next()
+		return r.release(ctx, p, "since it does not belong to the object")
 	}
-	p.managed.SetConditions(xpv1.Deleting())
-	if o := flow.Run(ctx, p, r.perform(verbDelete), r.observe); o.End != flow.Continue {
-		return o
-	}
-	if p.observation.ResourceExists {
-		p.managed.SetConditions(xpv1.Deleting())
+	o := flow.Run(ctx, p, r.perform(verbDelete), r.observe)
+	if o.End == flow.Continue && p.observation.ResourceExists {
 		return flow.Await(0, "")
 	}
-	return flow.Next()
+	return o
 }
 
 // deleteEnded records the result of Delete.
@@ -40,9 +37,7 @@ func (r *Reconciler) deleteEnded(p *pass, op *operation) outcome {
 	if op.err != nil {
 		return failed(ReasonCannotDelete, callFailed("deleting", op.err))
 	}
-	// The request is repeated until the resource is gone and noted once, unless the object showed it already.
-	shown := p.ready.Reason == xpv1.ReasonDeleting && p.synced.Reason == xpv1.ReasonReconcileSuccess
-	if !shown && !p.memory.deleteNoted {
+	if !p.memory.deleteNoted { // the request is repeated until the resource is gone
 		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
 	}
 	p.memory.deleteNoted = true
@@ -52,8 +47,26 @@ func (r *Reconciler) deleteEnded(p *pass, op *operation) outcome {
 // finalize removes our finalizer, which lets the API server delete the object (R54). It is the last step of a deletion.
 func (r *Reconciler) finalize(ctx context.Context, p *pass) outcome {
 	err := r.writeMetadata(ctx, p, func(o metav1.Object) { meta.RemoveFinalizer(o, Finalizer) })
-	if err == nil || apierrors.IsNotFound(err) {
+	switch {
+	case err == nil:
+		return r.awaitFinalizers(ctx, p)
+	case apierrors.IsNotFound(err):
 		return flow.Vanished()
 	}
 	return written("removing the finalizer", err)
+}
+
+// release is finalize for an object whose external resource stays, which people learn here for the last time.
+func (r *Reconciler) release(ctx context.Context, p *pass, because string) outcome {
+	o := r.finalize(ctx, p)
+	name := meta.GetExternalName(p.managed)
+	created := name != "" || meta.ExternalCreateIncomplete(p.managed)
+	if !created || meta.FinalizerExists(p.managed, Finalizer) {
+		return o
+	}
+	name = cmp.Or(name, "that an interrupted create may have left behind")
+	e := event.Normal(ReasonOrphaned, fmt.Sprintf("The external resource %s is not deleted, %s.", name, because))
+	r.logOf(ctx, p.managed).Info(e.Message)
+	p.note(e)
+	return o
 }

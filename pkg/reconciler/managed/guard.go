@@ -66,20 +66,23 @@ func (r *Reconciler) checkPolicies(_ context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// checkFinalizer ends the pass of an object under deletion that has our finalizer no more: another one keeps it.
-func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
-	if !meta.FinalizerExists(p.managed, Finalizer) {
-		return flow.Vanished()
+// checkFinalizer ends the pass of an object under deletion that has our finalizer no more.
+func (r *Reconciler) checkFinalizer(ctx context.Context, p *pass) outcome {
+	if meta.FinalizerExists(p.managed, Finalizer) {
+		return flow.Next()
 	}
-	return flow.Next()
+	return r.awaitFinalizers(ctx, p)
 }
 
-// releaseAbandoned removes the finalizer of an object that is paused, or whose creation was interrupted, if the user asked to
-// orphan its external resource (N31).
+// awaitFinalizers waits until ours is the last finalizer: whoever added another one may still need the external resource (N37).
+func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) outcome {
+	return flow.AwaitFinalizers(p.managed, Finalizer)
+}
+
+// releaseAbandoned removes the finalizer if the user asked to orphan the external resource, in whatever state it is (N31).
 func (r *Reconciler) releaseAbandoned(ctx context.Context, p *pass) outcome {
-	suspected := r.defaultName == nil && meta.ExternalCreateIncomplete(p.managed)
-	if (r.isPaused(p) || suspected) && meta.OrphansOnDelete(p.managed) {
-		return r.finalize(ctx, p)
+	if meta.OrphansOnDelete(p.managed) {
+		return r.release(ctx, p, "as the annotation "+meta.AnnotationKeyOrphanOnDelete+" requests")
 	}
 	return flow.Next()
 }
@@ -87,7 +90,7 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context, p *pass) outcome {
 // releaseOrphan removes the finalizer of an object whose policies keep its external resource (R57, N3).
 func (r *Reconciler) releaseOrphan(ctx context.Context, p *pass) outcome {
 	if !resource.MayDeleteExternal(p.managed) {
-		return r.finalize(ctx, p)
+		return r.release(ctx, p, "since the policies of the object do not permit its deletion")
 	}
 	return flow.Next()
 }

@@ -95,6 +95,8 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 	}
 	if !rec.passed {
 		rec.passed, rec.awaitsReady = true, p.neverReady()
+		rec.deleteNoted = p.ready.Reason == xpv1.ReasonDeleting && p.synced.Reason == xpv1.ReasonReconcileSuccess &&
+			xpv1.FailureOf(mg).Reason == ""
 	}
 	return p, nil
 }

@@ -69,7 +69,7 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 func (r *Reconciler) planning(mg resource.Managed) []step {
 	steps := []step{r.checkPaused, r.checkPolicies, r.initialize}
 	if meta.WasDeleted(mg) {
-		return append(steps, r.connect, r.recover, r.observe)
+		return append(steps, r.awaitFinalizers, r.connect, r.recover, r.observe)
 	}
 	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own)
 }
@@ -121,8 +121,8 @@ func (p *pass) settled() (fields []xpv1.FieldDifference) {
 // planDeletion returns what deleteExternal would do.
 func (p *pass) planDeletion() Plan {
 	switch {
-	case !resource.MayDeleteExternal(p.managed):
-		return Plan{Action: PlanNothing, Message: "The object's policies leave the external resource as it is."}
+	case !resource.MayDeleteExternal(p.managed), meta.OrphansOnDelete(p.managed):
+		return Plan{Action: PlanNothing, Message: "The object's policies or annotations leave the external resource as it is."}
 	case !p.observation.ResourceExists:
 		return Plan{Action: PlanNothing, Message: "The external resource does not exist."}
 	case !p.owns():

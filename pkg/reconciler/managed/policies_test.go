@@ -113,7 +113,7 @@ func TestPauses(t *testing.T) {
 func TestRefusedPolicies(t *testing.T) {
 	refused := func(message string, actions ...xpv1.ManagementAction) act {
 		once := then(pass, wrote(1), says(message), pass, wrote(0), says(message))
-		return then(allow(actions...), finalizer, once, deleted, once, called(""), sees(refusedNew))
+		return then(allow(actions...), finalizer, once, sees(refusedNew), deleted, once, called(""), sees("Ready=Deleting Synced=ReconcileError"))
 	}
 	play(t, scripts{
 		"nothing works without Observe (R134)": {refused("lack Observe", "Create", "Update", "Delete", "LateInitialize")},
@@ -158,17 +158,18 @@ func TestDeletionNeedsAllPolicies(t *testing.T) {
 	play(t, all)
 }
 
-// A person may let an object go whose deletion needs manual intervention; a healthy one's does not.
+// A person may delete any object without its external resource, whatever keeps that from being deleted.
 func TestOrphanOnDelete(t *testing.T) {
 	orphaned := func(kept int) act {
-		return then(finalizer, give(thing.Resource{Size: 1}), annotate(meta.AnnotationKeyOrphanOnDelete, "true"), pass,
+		return then(finalizer, give(thing.Resource{Size: 1}), annotate(meta.AnnotationKeyOrphanOnDelete, "true"),
+			annotate(meta.AnnotationKeyExternalName, "NAME"), pass,
 			object("it stays until somebody deletes it", func(mg *thing.Thing) bool { return mg != nil }),
-			forget, deleted, pass, sees(gone), resources(kept), calls("Delete", 1-kept))
+			forget, deleted, pass, sees(gone), resources(kept), calls("Delete", 1-kept), told(managed.ReasonOrphaned))
 	}
 	play(t, scripts{
 		"paused (N31)":                   {pauses["annotation"].pause, orphaned(1)},
 		"paused by empty policies (N31)": {pauses["empty policies"].pause, orphaned(1)},
 		"a suspected leak (N31, R84)":    {with(managed.WithVendorNames()), createPending, orphaned(1)},
-		"healthy (N31, R56)":             {orphaned(0)},
+		"healthy (N31)":                  {orphaned(1)},
 	})
 }

@@ -37,6 +37,7 @@ const (
 	ReasonDrifted  event.Reason = "ExternalResourceDrifted"
 	ReasonPaused   event.Reason = "ReconcilePaused"
 	ReasonDisorder event.Reason = "DeletedOutOfOrder"
+	ReasonOrphaned event.Reason = "OrphanedExternalResource"
 )
 
 // causes is the cause of an error that the step did not classify itself, by the reason of its event. An error of a call to the
@@ -152,5 +153,7 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonCreated, "The external resource was created.", ""),
 		event.Explain(ReasonUpdated, "The external resource was changed to match the object.", ""),
 		event.Explain(ReasonDeleted, "Deletion of the external resource was requested.", ""),
+		event.Explain(ReasonOrphaned, "The object is deleted without its external resource, as its policies or the annotation bowline.dev/orphan-on-delete "+
+			"request, or because the resource belongs to another object.", "Delete it in the external system, or import it, if it is not used otherwise."),
 	}
 }

@@ -34,22 +34,22 @@ func leave(s *stage) {
 
 // A kind whose client cannot find what was created needs manual intervention.
 func TestManualIntervention(t *testing.T) {
-	waits := func(given act) []act {
+	waits := func(given act, state string) []act {
 		want := event.Event{Type: "Warning", Reason: managed.ReasonCannotInitialize,
 			Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}
 		once := then(pass, requeued(0, 0), later(time.Hour))
 		return []act{suspected, leave, given, once, wrote(1), once, once, wrote(0), called("Connect Connect Connect"), func(s *stage) {
 			s.equal("events", []event.Event{want}, s.events.All())
 			s.equal("message", want.Message, s.message())
-		}, sees(refusedNew), object("the annotation stays", func(mg *thing.Thing) bool {
+		}, sees(state), object("the annotation stays", func(mg *thing.Thing) bool {
 			return mg.Annotations[meta.AnnotationKeyExternalCreatePending] == pending
 		})}
 	}
 	orphan := then(suspected, annotate(meta.AnnotationKeyOrphanOnDelete, "true"), deleted,
 		faults(func(string) (error, error) { return errors.New("no credentials"), nil }), pass, sees(gone))
 	play(t, scripts{
-		"after an interrupted create (R81, R84, R85, R87, R91, R201, R225, N5)": waits(forget),
-		"in deletion (R81, R84, R85, R87, R91, N32)":                            waits(deleted),
+		"after an interrupted create (R81, R84, R85, R87, R91, R201, R225, N5)": waits(forget, refusedNew),
+		"in deletion (R81, R84, R85, R87, R91, N32)":                            waits(deleted, "Ready=Deleting Synced=ReconcileError"),
 		"removing the annotation resumes (R86, N5)": {suspected, pass, annotate(meta.AnnotationKeyExternalCreatePending, ""), pass,
 			named("vendor-1"), sees(ready)},
 		"a suspected leak whose provider is out of reach is orphaned (N31, N32)":           {orphan},
@@ -73,7 +73,7 @@ func TestFindsCreated(t *testing.T) {
 		"found in deletion (N5, R61)": {started, leave, deleted, pass, called("Connect FindCreated Observe Delete Observe"), sees(gone),
 			resources(0)},
 		"absent in deletion, too soon to tell (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"),
-			sees(waiting), soon},
+			sees("Ready=Deleting Synced=ReconcileSuccess"), soon},
 		"proven absent in deletion (N5, R59, R61)": {started, deleted, after, pass, called("Connect FindCreated"), sees(gone),
 			resources(0)},
 		"a lookup that fails proves nothing and is repeated (N5, N26, R27)": {findable, suspected, later(time.Hour),

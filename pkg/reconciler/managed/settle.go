@@ -31,6 +31,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	stopping := errors.Is(ctx.Err(), context.Canceled) && errors.Is(o.Err, context.Canceled)
 	ctx, cancel := detach(ctx)
 	defer cancel()
+	o = p.suggestOrphan(o)
 	quiet := r.countFailures(p, o)
 	if o.End.Bad() && (!quiet || trace.SpanFromContext(ctx).IsRecording()) {
 		o = r.redactOutcome(ctx, p, o)
@@ -73,6 +74,15 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 		r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 	}
 	return r.requeue(p, o, r.delay(p, o), overtaken || p.overtaken)
+}
+
+// suggestOrphan adds to the error of a deletion how to do without an external system that will not come back (N31).
+func (p *pass) suggestOrphan(o outcome) outcome {
+	if meta.WasDeleted(p.managed) && failure.IsOutOfReach(failure.Of(o.Err).Reason) {
+		o.Err = fmt.Errorf("%w; to keep the external resource and delete the object only, set the annotation %s: \"true\"", o.Err,
+			meta.AnnotationKeyOrphanOnDelete)
+	}
+	return o
 }
 
 // redactOutcome keeps secrets out of an error and of what application teams read of it.
@@ -124,6 +134,9 @@ func (p *pass) reported(o outcome) bool { return flow.Same(o.Synced(), p.synced)
 func (p *pass) setConditions(o outcome) {
 	flow.Set(p.managed, o.Synced(), p.synced)
 	flow.SetState(p.managed, o.State(), p.states)
+	if meta.WasDeleted(p.managed) { // also while the deletion cannot proceed
+		p.managed.SetConditions(xpv1.Deleting())
+	}
 	if ready := p.managed.GetCondition(xpv1.TypeReady); ready.Reason != "" && (p.observed || !ready.Equal(p.ready)) {
 		flow.Set(p.managed, ready, p.ready)
 	}
