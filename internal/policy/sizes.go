@@ -23,7 +23,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 50_700
-	mostTests      = 43_450
+	mostTests      = 43_550
 	mostPackage    = 1500 // of code
 	mostManaged    = 3950 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1300 // of code that publishes and copies connection Secrets

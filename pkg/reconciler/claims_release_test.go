@@ -15,6 +15,8 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
@@ -241,6 +243,50 @@ func TestStrays(t *testing.T) {
 			}
 		},
 	})
+}
+
+// A claim that another program holds is left as it is.
+func TestHeldClaims(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a claim that has another finalizer keeps what it has until that is removed (N37, R279)": func(s *claimStage) {
+			claim, item := s.bound(func(c *shop.ItemClaim) { c.Finalizers = []string{"example.org/hold"} })
+			s.events.Take()
+			s.delete(claim)
+			for range 2 { // the second pass reports nothing new
+				s.pass()
+				s.held()
+			}
+			if s.item().UID != item.UID || meta.WasDeleted(s.item()) {
+				s.t.Error("the managed resource is deleted")
+			}
+			s.wantEvents(event.Reason(failure.WaitingForFinalizers))
+			claim = s.claimOf("orders")
+			s.edit(claim, func() { claim.Finalizers = []string{claimbinding.Finalizer} })
+			s.pass()
+			if len(s.items()) > 0 || s.get("orders", claim) {
+				s.t.Error("the deletion did not resume")
+			}
+		},
+		"a claim that lost our finalizer and has another one is not Ready (N37)": func(s *claimStage) {
+			claim, _ := s.bound(func(c *shop.ItemClaim) { c.Finalizers = []string{"example.org/hold"} })
+			s.edit(claim, func() { claim.Finalizers = []string{"example.org/hold"} })
+			s.delete(claim)
+			s.pass()
+			s.held()
+		},
+	})
+}
+
+// held checks the claim of which another finalizer delays the deletion.
+func (s *claimStage) held() {
+	s.t.Helper()
+	c := s.claimOf("orders")
+	ready, failed := c.GetCondition(xpv1.TypeReady), xpv1.FailureOf(c)
+	if c.Status.BindingPhase != xpv1.BindingPhaseBound || ready.Status != "False" || ready.Reason != xpv1.ReasonDeleting ||
+		!strings.Contains(ready.Message, "example.org/hold") || failed.Reason != failure.WaitingForFinalizers {
+		s.t.Errorf("the claim has status %+v", c.Status)
+	}
 }
 
 // unserved is a server that does not know a kind.

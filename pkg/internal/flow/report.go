@@ -184,7 +184,7 @@ func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 	was := of.GetCondition(xpv1.TypeReady)
 	switch {
 	case meta.WasDeleted(of):
-		return xpv1.Deleting()
+		return xpv1.Deleting().WithMessage(o.Message)
 	case o.End == Wait:
 		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), o.Message)
 	case o.End == Continue:

@@ -142,8 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
 	}
-	finished := meta.WasDeleted(claim) && !meta.FinalizerExists(claim, Finalizer)
-	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || finished || !r.serves(claim) {
+	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || !r.serves(claim) {
 		return flow.Written("", strayed).Result(0)
 	}
 	p := &pass{claim: claim}
@@ -153,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 	if meta.WasDeleted(claim) {
-		return []step{r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
+		return []step{awaitFinalizers, r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
 		r.bind, r.copySecret, r.showResource, r.checkReady, r.checkSelector}
@@ -201,12 +200,12 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (recon
 	return s.Settle(ctx, p.claim, p.TeamReport, o)
 }
 
-// phase is the binding phase of the claim. A failure does not change it.
+// phase is the binding phase of the claim. A failure does not change it, nor does a deletion that waits.
 func (p *pass) phase(o flow.Outcome) xpv1.BindingPhase {
 	switch {
 	case p.bound:
 		return xpv1.BindingPhaseBound
-	case o.End == flow.Fail && p.claim.GetBindingPhase() != "":
+	case (o.End == flow.Fail || meta.WasDeleted(p.claim)) && p.claim.GetBindingPhase() != "":
 		return p.claim.GetBindingPhase()
 	default:
 		return xpv1.BindingPhaseUnbound

@@ -20,6 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
+// awaitFinalizers waits until ours is the last finalizer of a deleted claim: whoever added another one may still need the managed
+// resource (N37). There is nothing to do for a claim without ours.
+func awaitFinalizers(_ context.Context, p *pass) flow.Outcome {
+	return flow.AwaitFinalizers(p.claim, Finalizer)
+}
+
 // findBound finds the managed resource that a deleted claim names, if that one names the claim too. It asks the API server, since
 // nothing looks again.
 func (r *Reconciler) findBound(ctx context.Context, p *pass) flow.Outcome {
