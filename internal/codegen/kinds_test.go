@@ -32,6 +32,7 @@ type everyManaged interface {
 	resource.ProviderConfigReferencer
 	resource.ConnectionSecretWriterTo
 	resource.Orphanable
+	resource.Recreatable
 	resource.Drifting
 	resource.SecretInputRecorder
 	resource.Bindable
@@ -83,11 +84,11 @@ func TestAccessors(t *testing.T) {
 		object any
 		pairs  int
 	}{
-		"what is set is got, cluster-scoped (T10, T12)": {&compute.Machine{}, 10},
-		"what is set is got, namespaced (T10, T12)":     {&localcompute.Machine{}, 7},
+		"what is set is got, cluster-scoped (T10, T12)": {&compute.Machine{}, 11},
+		"what is set is got, namespaced (T10, T12)":     {&localcompute.Machine{}, 8},
 		"a claim (T10, T12, K30)":                       {&claims.MachineClaim{}, 5},
-		"a class (T10, T12, K20)":                       {&compute.MachineClass{}, 4},
-		"a class by hand (T10, T13, K20)":               {&network.GatewayClass{}, 4},
+		"a class (T10, T12, K20)":                       {&compute.MachineClass{}, 5},
+		"a class by hand (T10, T13, K20)":               {&network.GatewayClass{}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

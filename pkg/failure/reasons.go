@@ -12,6 +12,7 @@ const (
 	ExternalCallFailed        Reason = "ExternalCallFailed"
 	ExternalResourceFailed    Reason = "ExternalResourceFailed"
 	ExternalResourceMissing   Reason = "ExternalResourceMissing"
+	ExternalResourceLost      Reason = "ExternalResourceLost"
 	ExternalNameTaken         Reason = "ExternalNameTaken"
 	ExternalNameReserved      Reason = "ExternalNameReserved"
 	InvalidSettings           Reason = "InvalidSettings"
@@ -63,6 +64,9 @@ func Explanations() []Explanation {
 			"Read the message of condition Synced and check the resource in the external system."},
 		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",
 			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},
+		{ExternalResourceLost, "The external resource is gone, with its data, and is not created again without permission.",
+			"Restore it under the same name: the object recovers at the next poll. To create an empty one, set the annotation " +
+				"bowline.dev/recreate on the managed resource to the present time or to its UID."},
 		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
 			"Choose another name, or adopt the resource by setting the annotation crossplane.io/external-name."},
 		{ExternalNameReserved, "The external name is that of a system object, which is not created, adopted, changed or deleted.",

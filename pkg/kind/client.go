@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
@@ -84,6 +85,9 @@ func (k *compiled[C, P, O, V]) options() []managed.ReconcilerOption {
 	}
 	if k.Name != nil {
 		o = append(o, managed.WithDefaultName(k.defaultName))
+	}
+	if k.HoldsData {
+		o = append(o, managed.WithRecreatePolicy(xpv1.RecreateOnRequest))
 	}
 	if k.Await != nil {
 		o = append(o, managed.WithBackgroundOperations(cmp.Or(k.AwaitTimeout, defaultAwaitTimeout)))

@@ -97,8 +97,11 @@ type Kind[C, P, O, V any] struct {
 	// same names, and fields Name and Labels or Tags.
 	Want func(r *Request[P, V]) V
 	// Lag is how long after a change the vendor may still return the state before it. Default: 0, reads are consistent.
-	Lag     time.Duration
-	Options []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
+	Lag time.Duration
+	// HoldsData is true if people store data in the external resource, so that an empty one must not silently replace it: if it is gone,
+	// it is created again only with permission (N38). Default: false, it is created again.
+	HoldsData bool
+	Options   []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
 }
 
 // An Identity declares how external resources get their names, and so how an interrupted create is recovered (N5, N22).

@@ -10,6 +10,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,9 @@ const (
 	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or has an interrupted create, finish and orphan
 	// the external resource, if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
+	// AnnotationKeyRecreate permits once to create an external resource again that held data and is gone. Its value is the UID of the
+	// object, or an RFC 3339 time since the last creation (N38).
+	AnnotationKeyRecreate = "bowline.dev/recreate"
 	// AnnotationKeyExternalNameProposed, if its value is exactly "true", marks an external name that a claim proposed. It never
 	// adopts an existing resource, over which authors of claims have no authority (N6, N24).
 	AnnotationKeyExternalNameProposed = "bowline.dev/external-name-proposed"
@@ -253,11 +257,13 @@ func GetExternalCreateFailed(o metav1.Object) time.Time {
 // result before: neither a fast retry nor a clock that was set back can hide a creation without a recorded result (N25).
 func SetExternalCreatePending(o metav1.Object, now time.Time) {
 	setAnnotatedTime(o, AnnotationKeyExternalCreatePending, later(now, lastResult(o).Add(time.Second)))
+	endPermission(o)
 }
 
 // SetExternalCreateSucceeded records that the pending creation succeeded, no earlier than it began (N25).
 func SetExternalCreateSucceeded(o metav1.Object, now time.Time) {
 	setAnnotatedTime(o, AnnotationKeyExternalCreateSucceeded, later(now, GetExternalCreatePending(o)))
+	endPermission(o)
 }
 
 // SetExternalCreateFailed records that the pending creation failed, no earlier than it began (N25).
@@ -276,6 +282,35 @@ func ExternalCreateIncomplete(o metav1.Object) bool {
 // is unknown.
 func ExternalCreateUnacknowledged(o metav1.Object) bool {
 	return GetExternalCreatePending(o).After(GetExternalCreateSucceeded(o))
+}
+
+// CheckRecreate returns nil if a person permits to create an external resource again that is gone, else why the annotation does not
+// permit it. A time permits no more than the creation after it, and nothing before the object existed.
+func CheckRecreate(o metav1.Object, now time.Time) error {
+	value, last := o.GetAnnotations()[AnnotationKeyRecreate], later(GetExternalCreateSucceeded(o), o.GetCreationTimestamp().Time)
+	at, err := time.Parse(time.RFC3339, value)
+	switch {
+	case value == "":
+		return errors.New("it is not set")
+	case value == string(o.GetUID()):
+		return nil
+	case err != nil:
+		return errors.New("it is neither the UID of this object nor a time such as 2026-01-02T15:04:05Z")
+	case at.After(now):
+		return errors.New("it is a time in the future")
+	case !at.Truncate(time.Second).After(last):
+		return fmt.Errorf("it is a time no later than the last creation, at %s", last.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// endPermission removes a permission that was used. One by time has ended as soon as a later creation succeeds.
+func endPermission(o metav1.Object) {
+	annotations := maps.Clone(o.GetAnnotations())
+	if value := annotations[AnnotationKeyRecreate]; value != "" && value == string(o.GetUID()) {
+		delete(annotations, AnnotationKeyRecreate)
+		o.SetAnnotations(annotations)
+	}
 }
 
 // CreationToken returns an idempotency token for creating the external resource. It is derived from the object's UID and changes

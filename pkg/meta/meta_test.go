@@ -319,6 +319,41 @@ func Example() {
 	// orders-7f3a false
 }
 
+func TestCheckRecreate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 12, 0, 0, 500, time.UTC)
+	for name, tc := range map[string]struct {
+		value     string
+		permitted bool
+	}{
+		"the UID (N38)":                      {"uid", true},
+		"after the creation (N38)":           {"2026-01-01T11:00:01Z", true},
+		"in another time zone (N38)":         {"2026-01-01T13:30:00+02:00", true},
+		"now (N38)":                          {"2026-01-01T12:00:00Z", true},
+		"at the creation (N38)":              {"2026-01-01T11:00:00Z", false},
+		"within its second (N38)":            {"2026-01-01T11:00:00.9Z", false},
+		"before it (N38)":                    {"2026-01-01T10:59:59Z", false},
+		"in the future (N38)":                {"2026-01-01T12:00:01Z", false},
+		"a date (N38)":                       {"2026-01-01", false},
+		"true (N38)":                         {"true", false},
+		"nothing (N38)":                      {"", false},
+		"the UID of another object (N38)":    {"other", false},
+		"in a time zone that is ahead (N38)": {"2026-01-01T12:30:00+02:00", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := &metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{
+				meta.AnnotationKeyRecreate: tc.value, meta.AnnotationKeyExternalCreateSucceeded: "2026-01-01T11:00:00Z"}}
+			if err := meta.CheckRecreate(o, now); (err == nil) != tc.permitted {
+				t.Errorf("error %v, permitted %t", err, tc.permitted)
+			}
+		})
+	}
+	if meta.CheckRecreate(&metav1.ObjectMeta{Annotations: map[string]string{meta.AnnotationKeyRecreate: ""}}, now) == nil {
+		t.Error("an object without UID permits it")
+	}
+}
+
 func TestExternalCreateIncomplete(t *testing.T) {
 	const early, late = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
 	cases := map[string]struct {

@@ -223,6 +223,13 @@ func TestClasses(t *testing.T) {
 				s.t.Errorf("reclaim policy %q", got)
 			}
 		},
+		"the class's recreate policy counts (N38)": func(s *claimStage) {
+			s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.RecreatePolicy = xpv1.RecreateAlways }), s.newClaim("orders", nil))
+			s.pass()
+			if got := s.item().Spec.RecreatePolicy; got != xpv1.RecreateAlways {
+				s.t.Errorf("recreate policy %q", got)
+			}
+		},
 		"a missing class is an error until it is there (R276, N10)": func(s *claimStage) {
 			s.create(s.newClaim("orders", nil))
 			if rest := s.pass(); rest.RequeueAfter == 0 {

@@ -16,6 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -166,6 +167,28 @@ func TestStaticWaits(t *testing.T) {
 			if s.secret("orders-connection") != nil {
 				s.t.Error("the loser has a Secret")
 			}
+		},
+	})
+}
+
+// A claim whose managed resource lost its external resource.
+func TestLostExternalResource(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a lost external resource shows on the claim until it is restored (N38)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.status(item, func() {
+				item.SetConditions(xpv1.ResourceLost(), xpv1.ReconcileError(errors.New("gone from https://secret")),
+					xpv1.Stalled(failure.ExternalResourceLost, "ask your platform team"))
+			})
+			s.pass()
+			s.wantState("orders", "Bound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError, item.Name, "ask your platform team")
+			s.status(item, func() {
+				item.Status.Conditions = nil
+				item.SetConditions(xpv1.Available(), xpv1.ReconcileSuccess())
+			})
+			s.pass()
+			s.isBound("orders")
 		},
 	})
 }

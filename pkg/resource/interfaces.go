@@ -56,6 +56,12 @@ type Orphanable interface {
 	GetDeletionPolicy() xpv1.DeletionPolicy
 }
 
+// A Recreatable object has a policy for an external resource that is gone (N38).
+type Recreatable interface {
+	SetRecreatePolicy(p xpv1.RecreatePolicy)
+	GetRecreatePolicy() xpv1.RecreatePolicy
+}
+
 // A Reclaimer has a policy for its external resource when it is deleted, and for itself when its claim is deleted.
 type Reclaimer interface {
 	SetReclaimPolicy(p xpv1.ReclaimPolicy)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -34,6 +38,7 @@ func TestProvider(t *testing.T) {
 		"grant with privileges of initProvider (R144)":                     initialGrant,
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
+		"objects that hold data and are gone (N38)":                        lostObjects,
 		"tenants whose deletion was interrupted (R38)":                     interruptedDelete,
 		"tenants that are refused (D27 N24)":                               foreignObjects,
 		"tenants that are incomplete (A43)":                                halfTenant,
@@ -100,6 +105,53 @@ func (w *world) example(t *testing.T, file string) []resource.Managed {
 		all = append(all, o.(resource.Managed))
 	}
 	return all
+}
+
+// lostObjects are dropped by somebody else. They are created again only with permission.
+func lostObjects(t *testing.T, w *world) {
+	tenant := w.tenants(t, "lost-tenant")[0]
+	d := &v1alpha1.Database{ObjectMeta: named("lost-database")}
+	schema := &v1alpha1.Schema{ObjectMeta: named("lost-schema")}
+	schema.Spec.ForProvider.Database = ptr.To("postgres")
+	role := &v1alpha1.Role{ObjectMeta: named("lost-role")}
+	for _, mg := range []resource.Managed{d, schema, role} {
+		w.create(t, mg)
+		w.Settled(t, mg)
+	}
+	at := postgresql.Schema{Database: "postgres", Name: schema.Name}
+	err := errors.Join(postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: tenant.Name}),
+		postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: d.Name}), postgresql.Delete(t.Context(), w.server, at),
+		postgresql.Delete(t.Context(), w.server, postgresql.Role{Name: role.Name}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mg := range []resource.Managed{tenant, d, schema} {
+		w.Eventually(t, mg.GetName()+" is lost", func(ctx context.Context) error {
+			err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg)
+			if ready := mg.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
+				return fmt.Errorf("%v, error %w", ready, err)
+			}
+			return nil
+		})
+	}
+	w.Eventually(t, "the role, which holds no data, is created again (R90)", func(ctx context.Context) error {
+		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: role.Name})
+		return err
+	})
+	for _, name := range []string{tenant.Name, d.Name} {
+		if _, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: name}); !postgresql.IsNotFound(err) {
+			t.Errorf("database %s was created again: %v", name, err)
+		}
+	}
+	if _, err := postgresql.Get(t.Context(), w.server, at); !postgresql.IsNotFound(err) {
+		t.Errorf("the schema was created again: %v", err)
+	}
+	for _, mg := range []resource.Managed{tenant, d, schema} {
+		w.Change(t, mg, func() {
+			mg.GetAnnotations()[meta.AnnotationKeyRecreate] = string(mg.GetUID())
+		})
+	}
+	w.executes(t, tenant.Name, tenant.Name, "SELECT 1")
 }
 
 // initialSchema is updated and deleted in a database that spec.forProvider does not name.

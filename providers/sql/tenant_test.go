@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -161,7 +162,10 @@ func interruptedCreate(t *testing.T, w *world) {
 	owner := w.postgres.Config().Username
 	for i, undo := range []func(name string) error{
 		func(name string) error {
-			return postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name})
+			noResult := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`,
+				meta.AnnotationKeyExternalCreatePending, time.Now().Add(time.Second).UTC().Format(time.RFC3339)))
+			err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name})
+			return errors.Join(err, w.Client.Patch(t.Context(), &v1alpha1.TenantDatabase{ObjectMeta: named(name)}, noResult))
 		},
 		func(name string) error {
 			err := postgresql.Update(t.Context(), w.server, postgresql.Database{Name: name, Owner: &owner})

@@ -115,7 +115,7 @@ func common() []operation {
 			t.setting = t.kind.settings[1]
 			return t.patch(ctx, t.kind.change)
 		}}},
-		{name: "recreate", given: exists, when: []step{func(t *attempt, ctx context.Context) error { return t.site.empty(ctx) }}},
+		{name: "recreate", given: exists, when: []step{emptySite, permitRecreate}},
 		{name: "delete", empty: true, given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
 	}
 }
@@ -199,6 +199,13 @@ func static() []operation {
 }
 
 func createObject(t *attempt, ctx context.Context) error { return t.site.client.Create(ctx, t.object) }
+
+func emptySite(t *attempt, ctx context.Context) error { return t.site.empty(ctx) }
+
+// permitRecreate permits once to create the external resource again, which kinds that hold data need.
+func permitRecreate(t *attempt, ctx context.Context) error {
+	return t.patch(ctx, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyRecreate, t.object.GetUID()))
+}
 
 func deleteObject(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, t.object) }
 

@@ -75,6 +75,7 @@ func TestAPI(t *testing.T) {
 			`{"matchLabels":{"tier":"gold"},"matchControllerRef":true}`,
 		},
 		"DeletionPolicy (A14)": {[]v1.DeletionPolicy{v1.DeletionDelete, v1.DeletionOrphan}, `["Delete","Orphan"]`},
+		"RecreatePolicy (N38)": {[]v1.RecreatePolicy{v1.RecreateOnRequest, v1.RecreateAlways}, `["OnRequest","Always"]`},
 		"ReclaimPolicy (A14)":  {[]v1.ReclaimPolicy{v1.ReclaimDelete, v1.ReclaimRetain}, `["Delete","Retain"]`},
 	})
 }

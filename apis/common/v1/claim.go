@@ -64,6 +64,11 @@ type ClassSpecTemplate struct {
 	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// RecreatePolicy is what happens if an external resource was deleted by somebody else: Always creates it again, OnRequest only
+	// once a person permits it with the annotation bowline.dev/recreate on the managed resource. Default: OnRequest for kinds whose
+	// external resources hold data, which an empty one would lack, else Always (N38).
+	// +optional
+	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 	// Claims limits which namespaces may use the class, and how often. Default: no limits.
 	// +optional
 	Claims ClaimLimits `json:"claims,omitzero"`
@@ -90,7 +95,7 @@ const (
 	ReasonNotAllowed            ConditionReason = "NotAllowed"            // class or managed resource are not for its namespace
 	ReasonLimitReached          ConditionReason = "LimitReached"          // as many claims use the class as may
 	ReasonBinding               ConditionReason = "Binding"               // the claim waits for its managed resource
-	ReasonResourceLost          ConditionReason = "ResourceLost"          // the managed resource of a bound claim is gone
+	ReasonResourceLost          ConditionReason = "ResourceLost"          // the managed resource of a bound claim is gone, or the external one with its data
 )
 
 // Waiting reports that a claim cannot be used yet, and why (N10).

@@ -147,6 +147,11 @@ func Unavailable() Condition {
 // Creating reports that the external resource is being created (R181).
 func Creating() Condition { return newCondition(TypeReady, corev1.ConditionFalse, ReasonCreating) }
 
+// ResourceLost reports that the external resource is gone, with its data (N38).
+func ResourceLost() Condition {
+	return newCondition(TypeReady, corev1.ConditionFalse, ReasonResourceLost)
+}
+
 // Deleting reports that the external resource is being deleted (R182).
 func Deleting() Condition { return newCondition(TypeReady, corev1.ConditionFalse, ReasonDeleting) }
 

@@ -48,6 +48,16 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan" // leaves the external resource untouched
 )
 
+// A RecreatePolicy is what happens if an external resource that was created or adopted is gone (N38).
+// +kubebuilder:validation:Enum=OnRequest;Always
+type RecreatePolicy string
+
+// Recreate policies. An unset one means that of the kind: RecreateOnRequest where external resources hold data.
+const (
+	RecreateOnRequest RecreatePolicy = "OnRequest" // it is created again only once a person permits it
+	RecreateAlways    RecreatePolicy = "Always"    // it is created again
+)
+
 // A ReclaimPolicy is what happens to the external resource when its managed resource is deleted, and to the managed
 // resource when its claim is (N4).
 // +kubebuilder:validation:Enum=Retain;Delete

@@ -29,6 +29,11 @@ type ResourceSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// RecreatePolicy is what happens if the external resource was deleted by somebody else: Always creates it again, OnRequest
+	// only once a person permits it with the annotation bowline.dev/recreate. Default: OnRequest for kinds whose external
+	// resources hold data, which an empty one would lack, else Always.
+	// +optional
+	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 	// ReclaimPolicy is what happens to the external resource when this object is deleted: Delete deletes it too, if
 	// the other policies permit it, Retain leaves it as it is. It is also what happens to this object when the claim
 	// that it is bound to is deleted.
@@ -65,6 +70,11 @@ type NamespacedResourceSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// RecreatePolicy is what happens if the external resource was deleted by somebody else: Always creates it again, OnRequest
+	// only once a person permits it with the annotation bowline.dev/recreate. Default: OnRequest for kinds whose external
+	// resources hold data, which an empty one would lack, else Always.
+	// +optional
+	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 }
 
 // A ResourceStatus is the common part of a managed resource's status.

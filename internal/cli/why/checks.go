@@ -166,6 +166,8 @@ func (q *inquiry) nextOfClaim() string {
 	case q.State == StateFine:
 		return ""
 	case q.State == StateDeleting:
+	case q.failure.Reason == failure.ExternalResourceLost:
+		return "As soon as the external resource is restored, or an empty one is permitted."
 	case q.ready.Reason == xpv1.ReasonResourceLost:
 		return "Not automatically: a lost managed resource is not created again."
 	case q.ready.Reason == xpv1.ReasonLimitReached:
@@ -259,12 +261,16 @@ func (q *inquiry) checkFailure() {
 	case reason == failure.CreateInterrupted && meta.ExternalCreateIncomplete(q.object):
 		since := meta.GetExternalCreatePending(q.object).Format(time.RFC3339)
 		q.blocked("Its create was interrupted at "+since+", and its external resource may exist under an unknown name.", "")
-	case !q.failing():
+	case !q.failing(), reason == failure.ExternalResourceLost:
 		q.blocked(sentence(cmp.Or(q.synced.Message, known.Meaning)), "")
 	case len(q.Blockers) == 0 || q.State == StateDeleting:
 		q.blocked(cmp.Or(known.Meaning, "The last reconcile failed."), "")
 	}
 	q.advise(cmp.Or(known.Action, "Read the message."))
+	if reason == failure.ExternalResourceLost {
+		q.advise(fmt.Sprintf("To create an empty one, once: kubectl annotate %s --overwrite %s=%s", q.address(), meta.AnnotationKeyRecreate,
+			q.object.GetUID()))
+	}
 }
 
 func (q *inquiry) checkOperation() {

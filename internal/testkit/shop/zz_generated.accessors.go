@@ -64,6 +64,12 @@ func (r *Gadget) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolic
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Gadget) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gadget) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gadget) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gadget) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -127,6 +133,12 @@ func (r *GadgetClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.Re
 
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *GadgetClass) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.SpecTemplate.ReclaimPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *GadgetClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *GadgetClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *GadgetClass) SetWriteConnectionSecretsToNamespace(v string) {
@@ -201,6 +213,12 @@ func (r *Item) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy 
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Item) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Item) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Item) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Item) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -316,6 +334,12 @@ func (r *ItemClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.Recl
 
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *ItemClass) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.SpecTemplate.ReclaimPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *ItemClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *ItemClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *ItemClass) SetWriteConnectionSecretsToNamespace(v string) {

@@ -258,13 +258,13 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 	case xpv1.BindingPhaseUnbound, xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
 		return flow.Next()
 	}
-	return flow.AwaitAs(xpv1.ReasonBinding, "%s", r.whyNotReady(p.managed))
+	return r.awaitManaged(xpv1.ReasonBinding, p.managed)
 }
 
 // checkReady has the claim show whether its managed resource can be used (R282).
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
-		return flow.AwaitAs(xpv1.ReasonUnavailable, "%s", r.whyNotReady(p.managed))
+		return r.awaitManaged(xpv1.ReasonUnavailable, p.managed)
 	}
 	return flow.Next()
 }
@@ -285,6 +285,14 @@ func (r *Reconciler) checkSelector(ctx context.Context, p *pass) flow.Outcome {
 			"resource. To use another class, create another claim.", ref.Name)
 	}
 	return flow.Next()
+}
+
+// awaitManaged waits for a managed resource that cannot be used. If its external resource is lost, waiting alone does not help (N38).
+func (r *Reconciler) awaitManaged(reason xpv1.ConditionReason, mg resource.BindableManaged) flow.Outcome {
+	if xpv1.FailureOf(mg).Reason == failure.ExternalResourceLost {
+		return flow.Refuse(xpv1.ReasonResourceLost, "%s", r.whyNotReady(mg))
+	}
+	return flow.AwaitAs(reason, "%s", r.whyNotReady(mg))
 }
 
 // whyNotReady tells the team why a managed resource cannot be used, from reasons and messages that are for teams (N41).

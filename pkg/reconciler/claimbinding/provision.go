@@ -142,6 +142,10 @@ func (r *Reconciler) complete(p *pass, mg resource.BindableManaged) {
 	}
 	// Delete is written down, since an unset policy never deletes (N4).
 	mg.SetReclaimPolicy(cmp.Or(mg.GetReclaimPolicy(), p.class.GetReclaimPolicy(), xpv1.ReclaimDelete))
+	to, settable := mg.(resource.Recreatable)
+	if from, ok := p.class.(resource.Recreatable); ok && settable {
+		to.SetRecreatePolicy(cmp.Or(to.GetRecreatePolicy(), from.GetRecreatePolicy()))
+	}
 	if mg.GetWriteConnectionSecretToReference() == nil {
 		mg.SetWriteConnectionSecretToReference(&xpv1.SecretReference{ // R215
 			Namespace: p.class.GetWriteConnectionSecretsToNamespace(), Name: string(p.claim.GetUID()),

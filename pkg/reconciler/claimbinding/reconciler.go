@@ -256,8 +256,9 @@ func Reasons() []event.Explanation {
 			"Delete a claim that is not needed, select another class, or ask your platform team to raise the limit."),
 		event.Explain(event.Reason(xpv1.ReasonBinding), "The claim waits for its managed resource.", ""),
 		event.Explain(event.Reason(xpv1.ReasonUnavailable), "The managed resource is not usable at the moment.", ""),
-		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource of the claim was deleted; it is not replaced, because "+
-			"its data would be missing.", "Delete the claim and create another."),
+		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource of the claim, or its external resource with the data, "+
+			"was deleted; it is not replaced, because its data would be missing.", "If the managed resource was deleted, delete the claim and "+
+			"create another. If the external resource was, ask your platform team to restore it, or to permit an empty one."),
 		event.Explain(ReasonCannotBind, "A pass over the claim failed and is retried.",
 			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 		event.Explain(ReasonBadConnectionKeys,

@@ -114,6 +114,12 @@ func WithManagementPolicies(supported bool) ReconcilerOption {
 	return func(r *Reconciler) { r.policies = supported }
 }
 
+// WithRecreatePolicy sets what happens if an external resource is gone, for objects without a policy of their own (N38). Default:
+// RecreateAlways.
+func WithRecreatePolicy(p xpv1.RecreatePolicy) ReconcilerOption {
+	return func(r *Reconciler) { r.recreatePolicy = p }
+}
+
 // WithBackoff sets the time until the first repetition after an error, which doubles with every further error up to
 // most. Default: 1 second and 1 minute.
 func WithBackoff(first, most time.Duration) ReconcilerOption {

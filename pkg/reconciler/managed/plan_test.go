@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -51,7 +53,11 @@ func TestPlan(t *testing.T) {
 		"a changed object that must not be updated (N8, R114)": {pass, size(2), allow("Observe"),
 			plans(managed.PlanNothing, "do not let it be updated")},
 		"a missing resource that must not be created (N8, R132)": {allow("Observe"), plans(managed.PlanNothing, "does not exist")},
-		"a deleted object (N8)":                                  {pass, deleted, plans(managed.PlanDelete, "")},
+		"a lost resource that held data (N8, N38)": {holdsData, pass, later(time.Minute), wiped,
+			plan(func(_ *stage, _ managed.Plan, err error) bool {
+				return err != nil && failure.Of(err).Reason == failure.ExternalResourceLost
+			}), permittedByUID, plans(managed.PlanCreate, "", "size")},
+		"a deleted object (N8)": {pass, deleted, plans(managed.PlanDelete, "")},
 		"a deleted object that leaves its resource (N8, R57)": {pass,
 			edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			deleted, plans(managed.PlanNothing, "leave the external resource")},

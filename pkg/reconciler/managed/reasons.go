@@ -28,6 +28,7 @@ const (
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
 	ReasonCannotFill       event.Reason = "CannotLateInitializeManagedResource"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
+	ReasonExternalLost     event.Reason = "ExternalResourceLost"
 	ReasonPanicked         event.Reason = "ProviderPanicked"
 	ReasonDetailsLost      event.Reason = "ConnectionDetailsLost"
 
@@ -59,6 +60,7 @@ var causes = map[event.Reason]struct {
 	ReasonCannotUpdateMR:   {failure.InternalError, false},
 	ReasonCannotFill:       {failure.SpecRefused, false},
 	ReasonExternalFailed:   {failure.ExternalResourceFailed, true},
+	ReasonExternalLost:     {failure.ExternalResourceLost, false},
 	ReasonPanicked:         {failure.ProviderPanicked, false},
 	ReasonDetailsLost:      {failure.ConnectionDetailsLost, false},
 }
@@ -138,6 +140,9 @@ func Reasons() []event.Explanation {
 			"Set the fields that the message names yourself, or leave LateInitialize out of managementPolicies. It is retried at every poll."),
 		event.Explain(ReasonExternalFailed, "The external system itself reports that something is wrong with the resource.",
 			"Read the message and check the resource in the external system."),
+		event.Explain(ReasonExternalLost, "The external resource was created or adopted, and is gone. It held data, which an empty one would lack.",
+			"Restore it under the same name: the object recovers at the next poll. To create an empty one, set the annotation "+
+				"bowline.dev/recreate on the managed resource to the present time or to its UID, or spec.recreatePolicy to Always."),
 		event.Explain(ReasonPanicked, "The provider's code panicked, which is a bug in the provider.",
 			"Report it with the stack trace in the controllers' log. The object is retried with backoff; others are not affected."),
 		event.Explain(ReasonDetailsLost, "The connection Secret lacks keys that the external system returned only when the resource was created: the Secret or "+

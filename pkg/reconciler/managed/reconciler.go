@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -48,17 +49,18 @@ type Reconciler struct {
 	recorder    event.Recorder
 	log         logr.Logger
 
-	policies      bool
-	parameters    parameters.Rules
-	timeout       time.Duration
-	callTimeout   time.Duration // of calls in the background; zero: calls are made within the pass
-	pollInterval  time.Duration
-	creationGrace time.Duration
-	consistency   time.Duration
-	inputInterval time.Duration
-	backoff       backoff
-	now           func() time.Time
-	random        func() float64
+	policies       bool
+	recreatePolicy xpv1.RecreatePolicy // of objects without one
+	parameters     parameters.Rules
+	timeout        time.Duration
+	callTimeout    time.Duration // of calls in the background; zero: calls are made within the pass
+	pollInterval   time.Duration
+	creationGrace  time.Duration
+	consistency    time.Duration
+	inputInterval  time.Duration
+	backoff        backoff
+	now            func() time.Time
+	random         func() float64
 
 	instruments instruments
 
@@ -76,26 +78,27 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	kind := schema.GroupVersionKind(of)
 	name := ControllerName(kind.GroupKind())
 	r := &Reconciler{
-		client:        mgr.GetClient(),
-		cache:         mgr.GetCache(),
-		live:          mgr.GetAPIReader(),
-		newManaged:    func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
-		kind:          kind,
-		connecter:     noConnecter{},
-		defaultName:   func(mg resource.Managed) string { return mg.GetName() },
-		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/"+name),
-		log:           mgr.GetLogger(),
-		policies:      true,
-		timeout:       defaultTimeout,
-		pollInterval:  defaultPollInterval,
-		creationGrace: defaultCreationGrace,
-		consistency:   defaultCreationGrace,
-		inputInterval: defaultInputInterval,
-		backoff:       backoff{first: time.Second, most: time.Minute},
-		now:           time.Now,
-		random:        rand.Float64,
-		memory:        newMemory(),
-		references:    NewReferences(mgr),
+		client:         mgr.GetClient(),
+		cache:          mgr.GetCache(),
+		live:           mgr.GetAPIReader(),
+		newManaged:     func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
+		kind:           kind,
+		connecter:      noConnecter{},
+		defaultName:    func(mg resource.Managed) string { return mg.GetName() },
+		recorder:       event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/"+name),
+		log:            mgr.GetLogger(),
+		policies:       true,
+		recreatePolicy: xpv1.RecreateAlways,
+		timeout:        defaultTimeout,
+		pollInterval:   defaultPollInterval,
+		creationGrace:  defaultCreationGrace,
+		consistency:    defaultCreationGrace,
+		inputInterval:  defaultInputInterval,
+		backoff:        backoff{first: time.Second, most: time.Minute},
+		now:            time.Now,
+		random:         rand.Float64,
+		memory:         newMemory(),
+		references:     NewReferences(mgr),
 	}
 	for _, apply := range o {
 		apply(r)
@@ -147,7 +150,7 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe,
 			r.deleteExternal, r.finalize}
 	}
-	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish, r.update, r.adopt, r.report}
+	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.checkLost, r.create, r.publish, r.update, r.adopt, r.report}
 }
 
 // A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue. They store only

@@ -155,10 +155,12 @@ var operations = map[string]struct {
 	want    int      // external resources in the end
 	of      []string // the offers that make a difference; none: all
 }{
-	"create":   {prepare: func(*stage) {}, want: 1},
-	"recreate": {prepare: then(pass, wiped), want: 1},
-	"update":   {prepare: then(pass, size(2)), want: 1, of: []string{"chosen credentials", "labels only", "no labels"}},
-	"delete":   {prepare: then(pass, deleted), of: []string{"labels only", "no labels", "vendor names"}},
+	"create":                           {prepare: func(*stage) {}, want: 1},
+	"recreate":                         {prepare: then(pass, wiped), want: 1},
+	"recreate with permission by UID":  {prepare: then(holdsData, pass, wiped, permittedByUID), want: 1},
+	"recreate with permission by time": {prepare: then(holdsData, pass, later(time.Minute), wiped, permittedAt(0)), want: 1},
+	"update":                           {prepare: then(pass, size(2)), want: 1, of: []string{"chosen credentials", "labels only", "no labels"}},
+	"delete":                           {prepare: then(pass, deleted), of: []string{"labels only", "no labels", "vendor names"}},
 }
 
 // Wherever the process crashes or loses an answer, the next passes finish the work: nothing is leaked, doubled or forgotten. A
@@ -171,7 +173,7 @@ func TestCrashPoints(t *testing.T) {
 			if operation.of != nil && !slices.Contains(operation.of, of) {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s with %s (N5, N11, N22, N36, R77, R79, R93)", name, of), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s with %s (N5, N11, N22, N36, N38, R77, R79, R93)", name, of), func(t *testing.T) {
 				t.Parallel()
 				scenario.Script[*crashStage]{
 					Given: func(s *crashStage) { s.play(offer.given, operation.prepare, later(time.Minute)) },
@@ -243,6 +245,9 @@ func (s *crashStage) check() error {
 	}
 	if got := s.state(); len(resources) != s.want || got != map[int]string{0: gone, 1: ready}[s.want] {
 		return fmt.Errorf("%d resources, want %d, the user sees %s: %s", len(resources), s.want, got, s.message())
+	}
+	if mg != nil && mg.Annotations[meta.AnnotationKeyRecreate] == string(mg.UID) {
+		return errors.New("a permission that was used is left")
 	}
 	for _, have := range resources {
 		if want := mg.Spec.ForProvider.Size; have.Size != want || meta.ExternalCreateUnacknowledged(mg) {

@@ -42,6 +42,7 @@ type Managed struct {
 var _ interface {
 	resource.BindableManaged
 	resource.Orphanable
+	resource.Recreatable
 	resource.Drifting
 	resource.SecretInputRecorder
 	runtime.Unstructured
@@ -144,6 +145,13 @@ func (m *Managed) SetDeletionPolicy(p xpv1.DeletionPolicy) { write(m, "spec.dele
 // GetDeletionPolicy: what is no policy keeps the external resource.
 func (m *Managed) GetDeletionPolicy() xpv1.DeletionPolicy {
 	return read(m, "spec.deletionPolicy", xpv1.DeletionOrphan)
+}
+
+func (m *Managed) SetRecreatePolicy(p xpv1.RecreatePolicy) { write(m, "spec.recreatePolicy", p) }
+
+// GetRecreatePolicy: what is no policy creates nothing again.
+func (m *Managed) GetRecreatePolicy() xpv1.RecreatePolicy {
+	return read(m, "spec.recreatePolicy", xpv1.RecreateOnRequest)
 }
 
 func (m *Managed) SetReclaimPolicy(p xpv1.ReclaimPolicy) { write(m, "spec.reclaimPolicy", p) }

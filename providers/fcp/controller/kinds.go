@@ -101,6 +101,7 @@ func favouriteDBInstances() kind.Kind[
 		func(r *databaseRequest, in *database.UpdateInstanceInput) {
 			in.FancinessLevel, in.Password = optional(r.Parameters.FancinessLevel), chosenPassword(r)
 		})
+	k.HoldsData = true
 	k.Name = func(mg resource.Managed, p *databasev1alpha3.FavouriteDBInstanceParameters) string {
 		return cmp.Or(p.Name, cloudName(mg.GetName()))
 	}

@@ -105,6 +105,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 		}
 		return d, err
 	}
+	k.HoldsData = true
 	k.Connection = func(s *server, d *postgresql.Database) managed.ConnectionDetails {
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
 	}
@@ -137,9 +138,11 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 }
 
 func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
-	return kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation](
+	k := kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation](
 		func(x *postgresql.Schema) map[string]string { return x.Labels },
 		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) })
+	k.HoldsData = true // its tables
+	return k
 }
 
 func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {

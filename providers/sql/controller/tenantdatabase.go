@@ -44,8 +44,9 @@ type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
-		Identity: kind.ByName,
-		Get:      getTenant,
+		Identity:  kind.ByName,
+		HoldsData: true,
+		Get:       getTenant,
 		Create: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 			if err := ensureTenant(ctx, s, r); err != nil {
 				return nil, err
@@ -64,7 +65,7 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 	}
 }
 
-// getTenant returns nil if neither role nor database exist. The labels are those of the role, which is created first and deleted
+// getTenant returns nil if neither role nor database exist, or if the database was created and is gone. The labels are those of the role, which is created first and deleted
 // last.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
@@ -78,6 +79,8 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, err
 	case role == nil && d == nil:
 		return nil, nil
+	case d == nil && managed.HadExternalResource(r.Object) && !meta.WasDeleted(r.Object):
+		return nil, nil // the data is lost; the role alone is no tenant
 	case d == nil:
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
 	}

@@ -63,6 +63,12 @@ func (r *Note) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Note) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Note) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Note) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Note) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

@@ -79,6 +79,12 @@ func (r *Item) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Item) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Item) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Item) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Item) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

@@ -67,6 +67,12 @@ func (r *CacheInstance) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.Deleti
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *CacheInstance) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *CacheInstance) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *CacheInstance) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *CacheInstance) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -133,6 +139,16 @@ func (r *CacheInstanceClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemp
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *CacheInstanceClass) GetReclaimPolicy() xpv1.ReclaimPolicy {
 	return r.SpecTemplate.ReclaimPolicy
+}
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *CacheInstanceClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
+	r.SpecTemplate.RecreatePolicy = v
+}
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *CacheInstanceClass) GetRecreatePolicy() xpv1.RecreatePolicy {
+	return r.SpecTemplate.RecreatePolicy
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

@@ -69,6 +69,12 @@ func (r *FavouriteDBInstance) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *FavouriteDBInstance) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *FavouriteDBInstance) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *FavouriteDBInstance) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *FavouriteDBInstance) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -141,6 +147,16 @@ func (r *FavouriteDBInstanceClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) {
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *FavouriteDBInstanceClass) GetReclaimPolicy() xpv1.ReclaimPolicy {
 	return r.SpecTemplate.ReclaimPolicy
+}
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *FavouriteDBInstanceClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
+	r.SpecTemplate.RecreatePolicy = v
+}
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *FavouriteDBInstanceClass) GetRecreatePolicy() xpv1.RecreatePolicy {
+	return r.SpecTemplate.RecreatePolicy
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

@@ -63,6 +63,12 @@ func (r *Database) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPol
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Database) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Database) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Database) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Database) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -157,6 +163,12 @@ func (r *Extension) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPo
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Extension) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Extension) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Extension) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Extension) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -250,6 +262,12 @@ func (r *Grant) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Grant) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Grant) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Grant) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Grant) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -362,6 +380,12 @@ func (r *Role) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Role) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Role) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Role) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Role) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -455,6 +479,12 @@ func (r *Schema) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolic
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Schema) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Schema) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Schema) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Schema) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -554,6 +584,12 @@ func (r *TenantDatabase) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.Delet
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *TenantDatabase) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *TenantDatabase) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *TenantDatabase) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *TenantDatabase) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -622,6 +658,16 @@ func (r *TenantDatabaseClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) {
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *TenantDatabaseClass) GetReclaimPolicy() xpv1.ReclaimPolicy {
 	return r.SpecTemplate.ReclaimPolicy
+}
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *TenantDatabaseClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
+	r.SpecTemplate.RecreatePolicy = v
+}
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *TenantDatabaseClass) GetRecreatePolicy() xpv1.RecreatePolicy {
+	return r.SpecTemplate.RecreatePolicy
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

@@ -61,6 +61,12 @@ func (r *NodeGroup) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPo
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *NodeGroup) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *NodeGroup) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *NodeGroup) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *NodeGroup) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

@@ -62,6 +62,12 @@ func (r *Network) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Network) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -137,6 +143,12 @@ func (r *Subnet) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolic
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Subnet) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Subnet) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Subnet) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Subnet) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

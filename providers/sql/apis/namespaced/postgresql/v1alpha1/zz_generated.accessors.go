@@ -79,6 +79,12 @@ func (r *Database) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPol
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Database) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Database) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Database) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Database) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -157,6 +163,12 @@ func (r *Extension) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPo
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Extension) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Extension) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Extension) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Extension) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -232,6 +244,12 @@ func (r *Grant) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Grant) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Grant) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Grant) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Grant) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -326,6 +344,12 @@ func (r *Role) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Role) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Role) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Role) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Role) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -401,6 +425,12 @@ func (r *Schema) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolic
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Schema) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Schema) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Schema) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Schema) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

@@ -60,6 +60,12 @@ func (r *Machine) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
 // SetDeletionPolicy satisfies resource.Orphanable.
 func (r *Machine) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy = v }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Machine) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Machine) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Machine) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -123,6 +129,12 @@ func (r *MachineClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.R
 
 // GetReclaimPolicy satisfies resource.Reclaimer.
 func (r *MachineClass) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.SpecTemplate.ReclaimPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *MachineClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *MachineClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *MachineClass) SetWriteConnectionSecretsToNamespace(v string) {

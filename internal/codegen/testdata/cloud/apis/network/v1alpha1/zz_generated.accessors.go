@@ -64,6 +64,12 @@ func (r *Gateway) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Gateway) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gateway) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gateway) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gateway) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -124,6 +130,12 @@ func (r *GatewayClass) GetProviderConfigReference() *xpv1.ProviderConfigReferenc
 
 // SetReclaimPolicy satisfies resource.Reclaimer.
 func (r *GatewayClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.ReclaimPolicy = v }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *GatewayClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *GatewayClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *GatewayClass) SetWriteConnectionSecretsToNamespace(v string) {
@@ -198,6 +210,12 @@ func (r *Group) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Group) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Group) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Group) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Group) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -292,6 +310,12 @@ func (r *Network) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Network) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

@@ -62,6 +62,12 @@ func (r *Machine) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Machine) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Machine) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Machine) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Machine) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

@@ -62,6 +62,12 @@ func (r *Gateway) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Gateway) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gateway) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Gateway) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gateway) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -138,6 +144,12 @@ func (r *Group) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Group) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
 
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Group) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Group) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Group) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -213,6 +225,12 @@ func (r *Network) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPoli
 
 // GetDeletionPolicy satisfies resource.Orphanable.
 func (r *Network) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

@@ -1,0 +1,90 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+const lost = "Ready=ResourceLost Synced=ReconcileError"
+
+// holdsData serves a kind whose external resources hold data.
+func holdsData(s *stage) { s.play(now, with(managed.WithRecreatePolicy(xpv1.RecreateOnRequest))) }
+
+// permittedByUID permits once to create the external resource again.
+func permittedByUID(s *stage) {
+	s.edit(func(mg *thing.Thing) { mg.Annotations[meta.AnnotationKeyRecreate] = string(mg.UID) })
+}
+
+// permittedAt permits it at a time from now.
+func permittedAt(d time.Duration) act {
+	return func(s *stage) { s.play(annotate(meta.AnnotationKeyRecreate, s.clock.Add(d).Format(time.RFC3339))) }
+}
+
+func recreatePolicy(p xpv1.RecreatePolicy) act {
+	return edit(func(mg *thing.Thing) { mg.Spec.RecreatePolicy = p })
+}
+
+// An external resource that held data and is gone is created again only with permission.
+func TestLostResource(t *testing.T) {
+	vanishes := then(later(time.Minute), wiped, forget, pass)
+	stays := then(sees(lost), resources(0), calls("Create", 0))
+	isLost := then(holdsData, pass, vanishes, stays)
+	recreated := then(pass, sees(ready), resources(1), calls("Create", 1), told(managed.ReasonCreated))
+	adopted := then(annotate(meta.AnnotationKeyExternalName, "NAME"), give(thing.Resource{Size: 1}), pass, sees(ready), calls("Create", 0))
+	unused := object("the permission is removed", func(mg *thing.Thing) bool { return mg.Annotations[meta.AnnotationKeyRecreate] == "" })
+	playBoth(t, scripts{
+		"it is not created again, and reported once (R90, N38)": {isLost, told(managed.ReasonExternalLost), polled,
+			says("restore it under this name", meta.AnnotationKeyRecreate),
+			object("a typed failure", func(mg *thing.Thing) bool {
+				return xpv1.FailureOf(mg).Reason == failure.ExternalResourceLost && xpv1.FailureOf(mg).Message != ""
+			}),
+			later(time.Minute), nothingNew, stays},
+		"the message is the same after a restart, and names the UID (N38)": {isLost, forget, restarted, pass, stays, told(), wrote(0),
+			func(s *stage) { s.play(says(string(s.thing().UID))) }},
+		"also one that was adopted, after a restart (N38)": {holdsData, adopted, restarted, vanishes, stays},
+		"it is restored (N38)":                             {isLost, give(thing.Resource{Size: 1}), forget, pass, sees(ready), calls("Create", 0)},
+		"a person permits it by UID, once (N38)":           {isLost, forget, permittedByUID, recreated, unused, vanishes, stays},
+		"of an adopted one, too (N38)":                     {holdsData, adopted, vanishes, forget, permittedByUID, recreated, unused, vanishes, stays},
+		"a person permits it by time, once (N38)": {isLost, forget, permittedAt(0), recreated, vanishes, stays,
+			says("no later than the last creation")},
+		"a time before the last creation (N38)": {isLost, permittedAt(-time.Hour), pass, stays, says("no later than the last creation")},
+		"a time before the object existed permits nothing of what it adopted (N38)": {holdsData, adopted, vanishes, permittedAt(-time.Hour), pass,
+			stays, says("no later")},
+		"a time in the future counts from then on (N38)": {isLost, permittedAt(time.Hour), forget, pass, stays, says("in the future"), told(
+			managed.ReasonExternalLost), later(time.Hour), recreated, vanishes, stays},
+		"an annotation that is neither UID nor time (N38)":               {isLost, annotate(meta.AnnotationKeyRecreate, "yes"), pass, stays, says("neither the UID")},
+		"policy Always of the object (N38)":                              {holdsData, recreatePolicy(xpv1.RecreateAlways), pass, wiped, forget, recreated},
+		"policy OnRequest of the object, whose kind holds no data (N38)": {now, recreatePolicy(xpv1.RecreateOnRequest), pass, vanishes, stays},
+		"a kind without data (R90, N38)":                                 {pass, wiped, permittedByUID, forget, recreated, unused},
+		"managementPolicies without Create (R110, N38)": {isLost, allow("Observe", "Update"), pass, stays,
+			permittedByUID, pass, resources(0), says("managementPolicies do not let it be created")},
+		"its object can be deleted (R54, N38)": {isLost, deleted, pass, sees(gone)},
+		"a creation that failed is none (R90, N38)": {holdsData, refuse("Create", errors.New("no room left")), try, later(time.Minute), pass,
+			sees(ready), resources(1)},
+		"a permitted creation that failed is repeated (N38)": {isLost, permittedByUID, refuse("Create", errors.New("no room left")), try, unused,
+			later(time.Minute), restarted, pass, sees(ready), resources(1)},
+		"one that does not appear within the grace period (R88, N38)": {holdsData, with(managed.WithCreationGracePeriod(2 * time.Minute)), hidden, pass,
+			restarted, later(time.Minute), pass, sees("Ready=Creating Synced=ReconcileSuccess"), later(time.Minute), pass, sees(lost), shown, pass,
+			sees(ready), resources(1)},
+	})
+}
+
+// An interrupted creation whose result a person looked for never had a resource.
+func TestLostAfterIntervention(t *testing.T) {
+	play(t, scripts{
+		"removing the annotation of an interrupted creation resumes it (R86, N38)": {holdsData, suspected, pass,
+			annotate(meta.AnnotationKeyExternalCreatePending, ""), pass, sees(ready), resources(1)},
+		"in the background, without grace (R88, R197, N38)": {holdsData, vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)), hidden,
+			untilOperation("Finished Success"), complete, shown, pass, sees(ready), resources(1)},
+	})
+}
