@@ -156,6 +156,15 @@ func TestPlainErrors(t *testing.T) {
 	}
 }
 
+// Resolvers of other providers leave the kind out where nothing is asked.
+func TestNothingAsked(t *testing.T) {
+	t.Parallel()
+	got, err := reference.NewAPIResolver(nil, &Network{}).Resolve(t.Context(), request{CurrentValue: "a"})
+	if err != nil || got.ResolvedValue != "a" {
+		t.Errorf("got %+v and error %v", got, err)
+	}
+}
+
 func TestFieldPath(t *testing.T) {
 	t.Parallel()
 	n := &Network{Status: Status{AtProvider: Observation{ARN: "arn:net", Ports: 3}}}

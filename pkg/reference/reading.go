@@ -38,7 +38,10 @@ type objectReader struct {
 
 // resolve returns nil if the field is unchanged, otherwise at least one reference and one value.
 func (r objectReader) resolve(ctx context.Context, q query) (*MultiNamespacedResolutionResponse, error) {
-	if q.To.Managed == nil {
+	switch {
+	case len(q.References) == 0 && q.Selector == nil:
+		return nil, nil
+	case q.To.Managed == nil:
 		return nil, fmt.Errorf("resolving %s: the request has no kind", q.FieldPath)
 	}
 	if q.Extract == nil {
@@ -73,9 +76,6 @@ func (r objectReader) resolve(ctx context.Context, q query) (*MultiNamespacedRes
 }
 
 func (q query) unresolved() bool {
-	if len(q.References) == 0 && q.Selector == nil {
-		return false
-	}
 	return len(q.CurrentValues) == 0 || q.selectsAlways() || slices.ContainsFunc(q.References, followed)
 }
 

@@ -82,9 +82,13 @@ type Condition struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// Equal is true for conditions that differ in their transition time at most.
+// Equal is true for conditions that differ in their transition time at most. The observed generation counts where both have one:
+// it does not in GetCondition(TypeReady).Equal(Available()).
 func (c Condition) Equal(other Condition) bool {
 	c.LastTransitionTime = other.LastTransitionTime
+	if c.ObservedGeneration == 0 || other.ObservedGeneration == 0 {
+		c.ObservedGeneration = other.ObservedGeneration
+	}
 	return c == other
 }
 
@@ -107,6 +111,23 @@ type ConditionedStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// NewConditionedStatus returns a status with the given conditions.
+func NewConditionedStatus(c ...Condition) *ConditionedStatus {
+	s := &ConditionedStatus{}
+	s.SetConditions(c...)
+	return s
+}
+
+// Equal is true for statuses with equal conditions, in any order.
+func (s *ConditionedStatus) Equal(other *ConditionedStatus) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return len(s.Conditions) == len(other.Conditions) && !slices.ContainsFunc(s.Conditions, func(c Condition) bool {
+		return !c.Equal(other.GetCondition(c.Type))
+	})
 }
 
 // GetCondition returns the condition of the given type, or one of status Unknown if there is none.

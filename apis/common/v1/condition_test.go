@@ -108,6 +108,26 @@ func TestConditions(t *testing.T) {
 			t.Errorf("after recovery it is %+v", got)
 		}
 	})
+	t.Run("the observed generation counts where both have one", func(t *testing.T) {
+		is, was, later := v1.Available(), v1.Available().WithObservedGeneration(1), v1.Available().WithObservedGeneration(2)
+		if !is.Equal(was) || !was.Equal(is) || was.Equal(later) || is.Equal(v1.Creating()) {
+			t.Error("two conditions are compared otherwise")
+		}
+	})
+	t.Run("statuses are equal in any order", func(t *testing.T) {
+		var none *v1.ConditionedStatus
+		ready, synced := v1.Available(), v1.ReconcileSuccess()
+		both := v1.NewConditionedStatus(ready, synced)
+		if !both.Equal(v1.NewConditionedStatus(synced, ready)) || !none.Equal(nil) || !both.Equal(both.DeepCopy()) {
+			t.Error("equal statuses differ")
+		}
+		for _, other := range []*v1.ConditionedStatus{nil, {}, v1.NewConditionedStatus(ready), v1.NewConditionedStatus(v1.Creating(), synced),
+			v1.NewConditionedStatus(ready, v1.InSync())} {
+			if both.Equal(other) || other.Equal(both) {
+				t.Errorf("%+v is equal to %+v", both, other)
+			}
+		}
+	})
 	t.Run("absent is unknown (A10)", func(t *testing.T) {
 		want := v1.Condition{Type: v1.TypeReady, Status: corev1.ConditionUnknown}
 		if diff := cmp.Diff(want, (&v1.ConditionedStatus{}).GetCondition(v1.TypeReady)); diff != "" {

@@ -79,8 +79,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 // suggestOrphan adds to the error of a deletion how to do without an external system that will not come back (N31).
 func (p *pass) suggestOrphan(o outcome) outcome {
 	if meta.WasDeleted(p.managed) && failure.IsOutOfReach(failure.Of(o.Err).Reason) {
-		o.Err = fmt.Errorf("%w; to keep the external resource and delete the object only, set the annotation %s: \"true\"", o.Err,
-			meta.AnnotationKeyOrphanOnDelete)
+		o.Err = fmt.Errorf("%w; to delete only the object, set the annotation %s: \"true\"", o.Err, meta.AnnotationKeyOrphanOnDelete)
 	}
 	return o
 }
@@ -137,7 +136,8 @@ func (p *pass) setConditions(o outcome) {
 	if meta.WasDeleted(p.managed) { // also while the deletion cannot proceed
 		p.managed.SetConditions(xpv1.Deleting())
 	}
-	if ready := p.managed.GetCondition(xpv1.TypeReady); ready.Reason != "" && (p.observed || !ready.Equal(p.ready)) {
+	ready := p.managed.GetCondition(xpv1.TypeReady)
+	if isNew := p.observed || ready.ObservedGeneration == 0 || !ready.Equal(p.ready); isNew && ready.Reason != "" {
 		flow.Set(p.managed, ready, p.ready)
 	}
 }
