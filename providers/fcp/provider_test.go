@@ -49,6 +49,7 @@ func TestProvider(t *testing.T) {
 		"subnet that is imported without settings (P44 R150)":                             importedSubnet,
 		"node group (K10 P22 P32 P33 P34 R39 R138 R141 R143 R144 R146 R150)":              nodeGroupLives,
 		"database with its settings in initProvider (D19 R138 R146)":                      initialDatabase,
+		"database that is deleted in the cloud (N38)":                                     lostDatabase,
 		"password of a database that the cloud generates (P62 P65 R39 R150 R211)":         func(t *testing.T, w *world) { generatedPassword(t, w, w.databaseServer("generated-database")) },
 		"password of a cache that the cloud generates (P62 P65 R39 R150 R211)":            func(t *testing.T, w *world) { generatedPassword(t, w, w.cacheServer("generated-cache")) },
 		"password of a database that the user chooses (P61 P64 R221)":                     func(t *testing.T, w *world) { chosenPassword(t, w, w.databaseServer("chosen-database")) },
@@ -250,6 +251,31 @@ func initialDatabase(t *testing.T, w *world) {
 	have, err := database.NewClient(w.cloud).Get(t.Context(), "by-init")
 	if err != nil || have.FancinessLevel != 15 || db.Spec.ForProvider.FancinessLevel != 0 {
 		t.Errorf("%+v, %v, declared %d (R138, R146)", have, err, db.Spec.ForProvider.FancinessLevel)
+	}
+}
+
+// lostDatabase is not replaced by an empty one before a person permits it.
+func lostDatabase(t *testing.T, w *world) {
+	db := w.database("lost")
+	w.Create(t, db)
+	w.Settled(t, db)
+	name, servers := meta.GetExternalName(db), database.NewClient(w.cloud)
+	if err := servers.Delete(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "the loss is reported", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(db), db)
+		if ready := db.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
+			return fmt.Errorf("%v, error %w", ready, err)
+		}
+		return nil
+	})
+	if _, err := servers.Get(t.Context(), name); !sdk.IsNotFound(err) {
+		t.Errorf("it was created again: %v", err)
+	}
+	w.Change(t, db, func() { db.Annotations[meta.AnnotationKeyRecreate] = string(db.UID) })
+	if _, err := servers.Get(t.Context(), name); err != nil {
+		t.Errorf("it was not created again: %v", err)
 	}
 }
 
