@@ -31,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
@@ -307,6 +308,7 @@ func TestControllers(t *testing.T) {
 				}
 			}
 		},
+		"the removal of another finalizer resumes a deletion (N37)":                           heldDeletion,
 		"a process that starts among deletions deletes what refers to others first (N32, N5)": deletionAfterRestart,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,6 +316,23 @@ func TestControllers(t *testing.T) {
 			test(t, newFleet(t))
 		})
 	}
+}
+
+func heldDeletion(t *testing.T, f *fleet) {
+	f.control(t, managed.WithPollInterval(time.Hour))
+	mg := f.add("held", func(mg *thing.Thing) { mg.Finalizers = []string{"example.org/hold"} })
+	waitFor(t, f.env, mg, "Ready", available)
+	if err := f.env.Client.Delete(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, f.env, mg, "waits", func(mg *thing.Thing) bool { return xpv1.FailureOf(mg).Reason == failure.WaitingForFinalizers })
+	f.update(mg, func(mg *thing.Thing) { mg.Finalizers = []string{managed.Finalizer} })
+	f.env.Eventually(t, "it is gone", func(ctx context.Context) error {
+		if err := f.env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("finalizers %v: %v", mg.GetFinalizers(), err)
+		}
+		return nil
+	})
 }
 
 func deletionAfterRestart(t *testing.T, f *fleet) {

@@ -61,6 +61,10 @@ func TestPlan(t *testing.T) {
 		"a deleted object that leaves its resource (N8, R57)": {pass,
 			edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			deleted, plans(managed.PlanNothing, "leave the external resource")},
+		"a deleted object that another finalizer holds (N8, N37)": {pass, finalizers("example.org/hold"), deleted,
+			plans(managed.PlanNothing, "example.org/hold")},
+		"a deleted object whose external resource is orphaned (N8, N31)": {pass, annotate(meta.AnnotationKeyOrphanOnDelete, "true"),
+			deleted, plans(managed.PlanNothing, "leave the external resource")},
 		"a paused object (N8, R96)": {annotate(meta.AnnotationKeyReconciliationPaused, "true"), plans(managed.PlanNothing, "Paused")},
 		"somebody else's resource (N8, N24)": {alter(func(r *thing.Resource) { r.Size, r.Owner = 1, "another" }),
 			plan(func(_ *stage, _ managed.Plan, err error) bool {
