@@ -73,13 +73,15 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
-# Without the coverage that go test -fuzz builds in: API server and goroutines make it noise, and Kubernetes is compiled once more for it.
+FUZZ = FuzzLife:pkg/reconciler/managed FuzzProperties:pkg/kind/parameters FuzzDerive:pkg/connection
+
+# Without the coverage that go test -fuzz builds in: requests and goroutines make it noise, and minutes go into compiling for it.
 .PHONY: fuzz
-fuzz: ## Random lives of managed resources, random values in all kinds (FUZZTIME=2m for each of the targets)
-	@for target in FuzzLife:pkg/reconciler/managed; do \
-		echo "$$target"; name=$${target%:*}; \
-		$(GO) test -c -o "bin/$$name.test" "./$${target#*:}"; \
-		(cd "$${target#*:}" && "$(CURDIR)/bin/$$name.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime $(or $(FUZZTIME),2m) \
+fuzz: ## Random lives of managed resources, random settings and templates (FUZZTIME=2m for each target)
+	@for target in $(FUZZ); do \
+		echo "$$target"; name=$${target%:*}; folder=$${target#*:}; \
+		$(GO) test -c -o "bin/$$name.test" "./$$folder"; \
+		(cd "$$folder" && "$(CURDIR)/bin/$$name.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime $(or $(FUZZTIME),2m) \
 			-test.parallel 1 -test.fuzzminimizetime 30s -test.fuzzcachedir "$(CURDIR)/bin/fuzz"); \
 	done
 

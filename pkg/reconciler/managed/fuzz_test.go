@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -29,9 +28,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// FuzzLife plays acts that the fuzzer chooses with one Thing. It checks after each pass what must hold at any time, and at the end
-// that the Thing settles once its external system is healthy. Each byte is a choice: the client, what the external system offers,
-// and then acts with what they choose. A failure lists the acts.
+// FuzzLife plays acts that the fuzzer chooses with one Thing. It checks after each pass what must hold at any time, and at the
+// end that the Thing settles once its external system is healthy. Each byte is a choice. A failure lists what was chosen.
 func FuzzLife(f *testing.F) {
 	env := controlplanetest.NewWithScheme(f, scheme())
 	f.Fuzz(func(t *testing.T, script []byte) {
@@ -84,12 +82,14 @@ func (l *fuzzedLife) setup() {
 	var serve act
 	l.client, serve = pick(l, map[string]act{"client": func(*stage) {}, "functions": functions, "untyped": untyped})
 	_, l.offer = pick(l, offers)
+	_, recreate := pick(l, map[string]act{"recreates": func(*stage) {}, "holds data": recreatePolicy(xpv1.RecreateOnRequest)})
 	l.log = &logLines{}
-	l.play(password(canaryInput), serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), observed(func(mg *thing.Thing, o *observation) {
+	says := observed(func(mg *thing.Thing, o *observation) {
 		if o.ResourceExists {
 			mg.SetConditions(xpv1.Available().WithMessage(careless))
 		}
-	}))
+	})
+	l.play(password(canaryInput), recreate, serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), says)
 	l.begin()
 }
 
@@ -97,6 +97,9 @@ func (l *fuzzedLife) setup() {
 var careless = "the password is " + strings.Join(slices.Delete(spellings()[12:18], 2, 3), " or ")
 
 const somebody = "0d9f7a1e-somebody-else"
+
+func isForeign(_ string, r thing.Resource) bool { return r.Owner == somebody }
+func isOurs(_ string, r thing.Resource) bool    { return r.Owner != somebody }
 
 // act plays an act, and mostly a pass after it.
 func (l *fuzzedLife) act() {
@@ -110,16 +113,30 @@ func (l *fuzzedLife) act() {
 	}
 }
 
+func always(acts ...act) func(*fuzzedLife) { return func(l *fuzzedLife) { l.play(acts...) } }
+
 // lifeActs are what users, other clients and the external system do.
 var lifeActs = map[string]func(*fuzzedLife){
-	"another pass":    func(l *fuzzedLife) { l.observePass() },
-	"a minute later":  func(l *fuzzedLife) { l.play(later(time.Minute)) },
-	"an hour later":   func(l *fuzzedLife) { l.play(later(time.Hour)) },
-	"restart":         func(l *fuzzedLife) { l.play(restarted) },
+	"a minute later":  always(later(time.Minute)),
+	"an hour later":   always(later(time.Hour)),
+	"restart":         always(restarted),
+	"mended":          always(mended),
+	"lost outside":    always(wiped),
+	"paused":          always(annotate(meta.AnnotationKeyReconciliationPaused, "true")),
+	"resumed":         always(annotate(meta.AnnotationKeyReconciliationPaused, "")),
+	"only observed":   always(allow("Observe")),
+	"all policies":    always(allow("*")),
+	"unhealthy":       always(failed(errors.New(careless))),
+	"healthy":         always(failed(nil)),
+	"stubborn":        always(stubborn),
+	"slow to delete":  always(slowDelete),
 	"crash":           (*fuzzedLife).crash,
 	"failing call":    (*fuzzedLife).failCall,
-	"mended":          func(l *fuzzedLife) { l.play(mended) },
-	"lost outside":    func(l *fuzzedLife) { l.play(wiped) },
+	"deleted":         (*fuzzedLife).deleteOnce,
+	"lost by then":    func(l *fuzzedLife) { l.during(func(string) { maps.DeleteFunc(l.system.Resources, isOurs) }) },
+	"deleted by then": func(l *fuzzedLife) { l.during(func(string) { l.deleteOnce() }) },
+	"edited by then":  func(l *fuzzedLife) { l.during(func(string) { l.play(size(6)) }) },
+	"panic":           func(l *fuzzedLife) { l.during(func(says string) { panic(says) }) },
 	"changed outside": func(l *fuzzedLife) { l.change(func(r *thing.Resource) { r.Size += 3 }) },
 	"stolen":          func(l *fuzzedLife) { l.label(somebody) },
 	"without a label": func(l *fuzzedLife) { l.label("") },
@@ -129,52 +146,22 @@ var lifeActs = map[string]func(*fuzzedLife){
 		l.label(somebody)
 	},
 	"size": func(l *fuzzedLife) { l.play(size(1 + l.choose(5))) },
-	"settings": func(l *fuzzedLife) {
-		zone, tags := l.settings()
-		l.play(edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone, mg.Spec.ForProvider.Tags = zone, tags }))
-	},
-	"settings of the system": func(l *fuzzedLife) {
-		zone, tags := l.settings()
-		l.change(func(r *thing.Resource) { r.Zone, r.Tags = *zone, tags })
-	},
-	"deleted":         func(l *fuzzedLife) { l.deleteOnce() },
-	"lost by Delete":  func(l *fuzzedLife) { l.deleteOnce(); l.during("Delete", func(s *stage) { clear(s.system.Resources) }) },
-	"deleted by then": func(l *fuzzedLife) { l.during(l.verb(), func(*stage) { l.deleteOnce() }) },
-	"edited by then":  func(l *fuzzedLife) { l.during(l.verb(), size(6)) },
-	"panic": func(l *fuzzedLife) {
-		verb := l.verb()
-		l.during(verb, func(*stage) { panic(knownTo(verb)) })
-	},
-	"paused":         func(l *fuzzedLife) { l.play(annotate(meta.AnnotationKeyReconciliationPaused, "true")) },
-	"resumed":        func(l *fuzzedLife) { l.play(annotate(meta.AnnotationKeyReconciliationPaused, "")) },
-	"only observed":  func(l *fuzzedLife) { l.play(allow("Observe")) },
-	"never updated":  func(l *fuzzedLife) { l.play(allow("Observe", "Create", "Delete")) },
-	"all policies":   func(l *fuzzedLife) { l.play(allow("*")) },
-	"unhealthy":      func(l *fuzzedLife) { l.play(failed(errors.New(careless))) },
-	"healthy":        func(l *fuzzedLife) { l.play(failed(nil)) },
-	"stubborn":       func(l *fuzzedLife) { l.play(stubborn) },
-	"slow to delete": func(l *fuzzedLife) { l.play(slowDelete) },
+	"zone": always(edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("north") })),
 }
 
-func (l *fuzzedLife) settings() (zone *string, tags map[string]string) {
-	name := string(rune('a' + l.choose(3)))
-	return &name, map[string]string{name: name}
-}
-
-func (l *fuzzedLife) verb() string {
-	verb, _ := pick(l, map[string]bool{"Connect": true, "Observe": true, "FindCreated": true, "Create": true, "Update": true, "Delete": true})
-	return verb
+// verb chooses one, and what may be said of it: Connect is given no password.
+func (l *fuzzedLife) verb() (verb, says string) {
+	return pick(l, map[string]string{"Connect": "no connection", "Observe": careless, "FindCreated": careless, "Create": careless,
+		"Update": careless, "Delete": careless})
 }
 
 // change changes the external resource that the Thing names, if there is one.
 func (l *fuzzedLife) change(do func(*thing.Resource)) {
 	name := meta.GetExternalName(l.thing())
-	l.system.Do(func(s *thing.System) {
-		if have, exists := s.Resources[name]; exists {
-			do(&have)
-			s.Resources[name] = have
-		}
-	})
+	if have, exists := l.system.Snapshot()[name]; exists {
+		do(&have)
+		l.system.Do(func(s *thing.System) { s.Resources[name] = have })
+	}
 }
 
 // label changes the owner of the external resource, where the system stores owners.
@@ -191,22 +178,15 @@ func (l *fuzzedLife) deleteOnce() {
 }
 
 // during does something at the next call of a verb.
-func (l *fuzzedLife) during(verb string, do act) {
+func (l *fuzzedLife) during(do func(says string)) {
+	verb, says := l.verb()
 	l.play(faults(func(called string) (error, error) {
 		if called == verb {
 			l.system.Fault, l.faulted = nil, verb
-			do(l.stage)
+			do(says)
 		}
 		return nil, nil
 	}))
-}
-
-// knownTo is what a call may say: Connect is given no password.
-func knownTo(verb string) string {
-	if verb == "Connect" {
-		return "no connection"
-	}
-	return careless
 }
 
 // refusals prove that a call had no effect; after the others it may have had one.
@@ -216,7 +196,6 @@ var (
 		"denied":       failure.With(failure.ExternalSystemRefused, errors.New(careless)),
 		"quota":        failure.ForTeam(failure.QuotaExceeded, careless, errors.New(careless)),
 		"throttled":    failure.Throttled(errors.New(careless), 4*time.Second),
-		"busy":         failure.Throttled(errors.New(careless), 0),
 		"unreachable":  failure.Unreachable(fmt.Errorf("%s: %w", careless, syscall.ECONNREFUSED)),
 		"unclassified": errors.New(careless),
 	}
@@ -227,29 +206,25 @@ var (
 	}
 )
 
-// failCall makes calls of a verb fail, the next one or all.
+// failCall makes the next call of a verb fail, or all.
 func (l *fuzzedLife) failCall() {
-	verb, always := l.verb(), l.choose(2) == 1
-	var refuse, lose error
-	switch l.choose(3) {
-	case 0:
-		_, refuse = pick(l, refusals)
-	case 1:
-		_, refuse = pick(l, unknowns)
-	default:
-		_, lose = pick(l, unknowns)
-	}
+	verb, says := l.verb()
+	once, when := l.choose(2) == 0, l.choose(3)
+	_, err := pick(l, []map[string]error{refusals, unknowns, unknowns}[when])
 	if verb == "Connect" {
-		refuse, lose = errors.New(knownTo(verb)), nil
+		when, err = 0, errors.New(says)
 	}
 	l.play(faults(func(called string) (error, error) {
-		if called != verb {
+		switch {
+		case called != verb:
 			return nil, nil
-		}
-		if l.faulted = verb; !always {
+		case once:
 			l.system.Fault = nil
 		}
-		return refuse, lose
+		if l.faulted = verb; when == 2 { // after its work
+			return nil, err
+		}
+		return err, nil
 	}))
 }
 
@@ -271,40 +246,33 @@ func (l *fuzzedLife) crash() {
 // observePass passes and checks what must hold at any time.
 func (l *fuzzedLife) observePass() {
 	l.story = append(l.story, "pass")
-	before, foreign := l.thing(), l.foreign()
+	before := l.thing()
 	if before == nil {
 		return
 	}
+	theirs, _ := l.resources(before)
 	l.system.TakeCalls()
-	err := l.tryPass()
-	after := l.thing()
-	if diff := cmp.Diff(foreign, l.foreign()); diff != "" {
-		l.t.Errorf("the resource of another owner changed -want +got:\n%s", diff)
+	err, after := l.tryPass(), l.thing()
+	foreign, own := l.resources(before)
+	l.equal("resources of another owner", theirs, foreign)
+	permitted := before.Spec.RecreatePolicy == "" || before.Annotations[meta.AnnotationKeyRecreate] != ""
+	if !permitted && managed.HadExternalResource(before) && l.system.Called("Create") > 0 {
+		l.t.Errorf("the external resource held data and is created again; the object was %+v", before)
 	}
-	own := l.own(before)
-	if len(own) > 1 {
-		l.t.Errorf("one object has resources %v", own)
-	}
-	if after == nil && len(own) > 0 && resource.MayDeleteExternal(before) {
-		l.t.Errorf("the object is gone and leaves resources %v", own)
+	if len(own) > 1 || after == nil && len(own) > 0 && resource.MayDeleteExternal(before) {
+		l.t.Errorf("one object, now %+v, has resources %v", after, own)
 	}
 	l.checkSecrets(after, err)
 	l.checkReady(after)
 	l.faulted = ""
 }
 
-// foreign returns the resources that show another owner.
-func (l *fuzzedLife) foreign() map[string]thing.Resource {
-	all := l.system.Snapshot()
-	maps.DeleteFunc(all, func(_ string, r thing.Resource) bool { return r.Owner != somebody })
-	return all
-}
-
-// own returns the resources that were created for the Thing and not taken by somebody.
-func (l *fuzzedLife) own(mg *thing.Thing) map[string]thing.Resource {
-	all := l.system.Snapshot()
-	maps.DeleteFunc(all, func(_ string, r thing.Resource) bool { return r.Token != meta.CreationToken(mg) || r.Owner == somebody })
-	return all
+// resources returns those of somebody else, and those that were created for the Thing.
+func (l *fuzzedLife) resources(mg *thing.Thing) (foreign, own map[string]thing.Resource) {
+	foreign, own = l.system.Snapshot(), l.system.Snapshot()
+	maps.DeleteFunc(foreign, isOurs)
+	maps.DeleteFunc(own, func(_ string, r thing.Resource) bool { return r.Owner == somebody || r.Token != meta.CreationToken(mg) })
+	return foreign, own
 }
 
 // checkSecrets looks for the password in everything that users and operators read.
@@ -313,9 +281,9 @@ func (l *fuzzedLife) checkSecrets(mg *thing.Thing, err error) {
 		mg.ManagedFields = nil
 	}
 	object, _ := json.Marshal(mg)
-	shown := fmt.Sprintf("object %s, events %+v, error %v, log %v", object, l.events.All(), err, l.log.take())
-	if secret := leaked(shown); secret != "" {
-		l.t.Errorf("%s shows in %s", secret, shown)
+	text := fmt.Sprintf("object %s, events %+v, error %v, log %v", object, l.events.All(), err, l.log.take())
+	if secret := leaked(text); secret != "" {
+		l.t.Errorf("%s shows in %s", secret, text)
 	}
 }
 
@@ -325,10 +293,10 @@ func (l *fuzzedLife) checkReady(mg *thing.Thing) {
 		return
 	}
 	have, exists := l.system.Snapshot()[meta.GetExternalName(mg)]
-	stolen := have.Owner == somebody && !slices.Equal(mg.Spec.ManagementPolicies, policies("Observe")) // to observe is not to own
-	broken := l.client == "functions" && l.system.Failed != nil                                        // the others overwrite the condition
+	stolen := have.Owner == somebody && !slices.Equal(mg.Spec.ManagementPolicies, policies("Observe"))
+	broken := l.client == "functions" && l.system.Failed != nil // the others overwrite the condition
 	if !exists || stolen || broken {
-		l.t.Errorf("the object is Ready beside resource %+v (exists: %t), failure %v: %s %s", have, exists, l.system.Failed, l.state(), l.message())
+		l.t.Errorf("it is Ready, but the resource is %+v (exists: %t), its failure %v", have, exists, l.system.Failed)
 	}
 }
 
@@ -337,7 +305,7 @@ func (l *fuzzedLife) heal() {
 	l.story = append(l.story, "healed")
 	l.system.Do(func(s *thing.System) {
 		s.Fault, s.Failed, s.Stubborn, s.SlowDelete = nil, nil, false, false
-		maps.DeleteFunc(s.Resources, func(_ string, r thing.Resource) bool { return r.Owner == somebody })
+		maps.DeleteFunc(s.Resources, isForeign)
 	})
 	if l.thing() != nil {
 		l.play(annotate(meta.AnnotationKeyReconciliationPaused, ""), allow("*"))
@@ -350,17 +318,21 @@ func (l *fuzzedLife) heal() {
 		l.intervene()
 		l.observePass()
 	}
-	l.t.Errorf("it does not settle: %s: %s; object %+v; resources %+v; calls %v", l.state(), l.message(), l.thing(), l.system.Snapshot(),
-		l.system.TakeCalls())
+	l.t.Errorf("it does not settle: %s: %s; object %+v; resources %+v", l.state(), l.message(), l.thing(), l.system.Snapshot())
 }
 
-// intervene is what a person does about an interrupted create that cannot be recovered.
+// intervene is what a person does about an interrupted create that cannot be recovered, and about lost data.
 func (l *fuzzedLife) intervene() {
 	mg := l.thing()
-	if mg == nil || !l.offer.mayNeedHuman || xpv1.FailureOf(mg).Reason != failure.CreateInterrupted {
+	if mg == nil {
 		return
 	}
-	l.play(wiped, annotate(meta.AnnotationKeyExternalCreatePending, ""))
+	switch reason := xpv1.FailureOf(mg).Reason; {
+	case reason == failure.ExternalResourceLost:
+		l.play(permittedByUID)
+	case reason == failure.CreateInterrupted && l.offer.mayNeedHuman:
+		l.play(wiped, annotate(meta.AnnotationKeyExternalCreatePending, ""))
+	}
 }
 
 // settled is true if the Thing has what it declares, or is gone, and a further pass writes nothing.
