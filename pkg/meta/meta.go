@@ -32,8 +32,8 @@ const (
 	AnnotationKeyReconciliationPaused    = "crossplane.io/paused"                    // exactly "true" pauses the object (R96)
 	AnnotationKeyPollInterval            = "crossplane.io/poll-interval"             // a Go duration of at least a second
 	AnnotationKeyReconcileRequestedAt    = "crossplane.io/reconcile-requested-at"    // a new value triggers a reconciliation
-	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or has an interrupted create, finish and orphan
-	// the external resource, if its value is exactly "true" (N31).
+	// AnnotationKeyOrphanOnDelete lets the deletion of an object finish in whatever state it is, and orphan the external resource,
+	// if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
 	// AnnotationKeyRecreate permits once to create an external resource again that held data and is gone. Its value is the UID of the
 	// object, or an RFC 3339 time since the last creation (N38).
