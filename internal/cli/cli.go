@@ -92,11 +92,13 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
   bowline kubectl get managed                 list managed resources
   bowline status                              show the server and its objects
   bowline down                                stop everything`,
+		Version:       versionLine(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          command.ShowHelp,
 		Args:          command.Subcommand,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
@@ -148,11 +150,15 @@ func newVersionCmd(std Streams) *cobra.Command {
 		Short: "Print the version",
 		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(std.Out, "bowline %s (Kubernetes %s, %s, %s/%s)\n",
-				ownVersion(), moduleVersion("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(std.Out, versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("bowline %s (Kubernetes %s, %s, %s/%s)",
+		ownVersion(), moduleVersion("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // ownVersion is the version of the linker, else of `go install …@version`, else "devel".

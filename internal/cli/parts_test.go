@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/internal/cli/team"
@@ -82,6 +84,16 @@ func checkUsers(t *testing.T, m *machine, admin string) {
 		m.run("user", verb, "shop").want(t, exitError, "", `no team "shop"`)
 	}
 	m.run("user", "list").want(t, exitOK, "There are no teams", "")
+
+	printed := m.must("user", "create", "other", "--namespace", "other", "--kubeconfig", admin, "-o", "-")
+	if _, err := clientcmd.Load([]byte(printed)); err != nil || !strings.Contains(printed, "kind: Config") {
+		t.Errorf("the kubeconfig on standard output: %v", err)
+	}
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("there is a file with the name -")
+	}
+	m.must("kubectl", "delete", "namespace", "other", "--wait=false")
+	m.run("user", "revoke", "other").want(t, exitOK, "Its objects stay as long as namespace other exists", "")
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

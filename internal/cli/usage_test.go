@@ -41,6 +41,7 @@ func TestUsage(t *testing.T) {
 		"help on faults":               {"up --help", exitOK, "--cloud-admin", ""},
 		"help of cloud":                {"cloud --help", exitOK, "PUT /admin/v1/faults", ""},
 		"version":                      {"version", exitOK, "bowline ", ""},
+		"version as a flag":            {"--version", exitOK, "bowline ", ""},
 		"unknown command":              {"statu", exitUsage, "", "did you mean status?"},
 		"unknown flag":                 {"up --foo", exitUsage, "", "See 'bowline up --help'."},
 		"argument":                     {"down now", exitUsage, "", `down takes no argument, got "now"`},

@@ -179,6 +179,18 @@ func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.
 	}
 }
 
+// Held returns the objects of a namespace that have finalizers, of the kinds that this user may list.
+func (c *Cluster) Held(ctx context.Context, namespace string) (held []unstructured.Unstructured) {
+	for _, kind := range c.kindsWhere(func(k Kind) bool { return k.Namespaced }) {
+		all, err := c.list(ctx, kind, namespace, "")
+		if err != nil {
+			continue // kinds without lists, or without access
+		}
+		held = append(held, slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return len(o.GetFinalizers()) == 0 })...)
+	}
+	return held
+}
+
 // list returns one page of objects by field selector. Without a namespace, or for a cluster-scoped kind, it returns all.
 func (c *Cluster) list(ctx context.Context, kind Kind, namespace, selector string) ([]unstructured.Unstructured, error) {
 	if !kind.Namespaced {

@@ -83,8 +83,10 @@ func (f *flags) again(verb, name string) string {
 
 func (f *flags) addTokenFlags(set *pflag.FlagSet) {
 	set.DurationVar(&f.duration, "duration", 24*time.Hour, fmt.Sprintf("how long the token is valid, 10m to %.0fh", team.MaxDuration.Hours()))
-	set.StringVarP(&f.file, "output", "o", "", "file to write (default TEAM.kubeconfig)")
+	set.StringVarP(&f.file, "output", "o", "", "file to write, or - for standard output (default TEAM.kubeconfig)")
 }
+
+const stdout = "-" // as a file
 
 // grant writes the kubeconfig of a team with the token that obtain returns, and prints how to use it.
 func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
@@ -93,8 +95,10 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 		return err
 	}
 	path := cmp.Or(f.file, name+".kubeconfig")
-	if err := team.CheckOverwrite(path, name); err != nil {
-		return err
+	if path != stdout {
+		if err := team.CheckOverwrite(path, name); err != nil {
+			return err
+		}
 	}
 	grant, err := obtain(accounts)
 	if unknown, ok := errors.AsType[*team.UnknownError](err); ok {
@@ -105,6 +109,10 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 	}
 	content, err := grant.Kubeconfig(cluster)
 	if err != nil {
+		return err
+	}
+	if path == stdout {
+		_, err := std.Out.Write(content)
 		return err
 	}
 	if err := controlplane.WriteFile(path, content); err != nil {
@@ -221,7 +229,7 @@ func newRevokeCmd(f *flags, std command.Streams) *cobra.Command {
 			if err != nil {
 				return explainRights(err)
 			}
-			fmt.Fprintf(std.Out, "Team %s no longer has access. Namespace %s and the team's objects stay.\n", t.Name, t.Namespace)
+			fmt.Fprintf(std.Out, "Team %s no longer has access. Its objects stay as long as namespace %s exists.\n", t.Name, t.Namespace)
 			if len(others) > 0 {
 				fmt.Fprintln(std.Out, "These bindings, which Bowline did not create, would hold for a new team of the same name. To delete them:")
 			}
