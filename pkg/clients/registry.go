@@ -54,7 +54,7 @@ type Registry struct {
 	mu        sync.Mutex
 	pools     map[any]pool // by Factory
 	stopped   bool
-	listeners []func(limits.Key)
+	listeners map[schema.GroupKind]func(types.NamespacedName)
 }
 
 type pool interface {
@@ -71,8 +71,16 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 	}
 	r := &Registry{
 		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), pools: map[any]pool{},
+		listeners: map[schema.GroupKind]func(types.NamespacedName){},
 	}
-	r.limits.OnChange = r.notify
+	r.limits.OnChange = func(key limits.Key) {
+		r.mu.Lock()
+		callback := r.listeners[schema.GroupKind{Group: key.Group, Kind: key.Kind}]
+		r.mu.Unlock()
+		if callback != nil {
+			callback(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+		}
+	}
 	return r, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		r.mu.Lock()
@@ -151,24 +159,11 @@ func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, ob
 	return c, nil
 }
 
-// OnChange registers a callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
+// OnChange sets the callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
 func (r *Registry) OnChange(kind schema.GroupVersionKind, callback func(types.NamespacedName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.listeners = append(r.listeners, func(key limits.Key) {
-		if key.Group == kind.Group && key.Kind == kind.Kind {
-			callback(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
-		}
-	})
-}
-
-func (r *Registry) notify(key limits.Key) {
-	r.mu.Lock()
-	listeners := r.listeners
-	r.mu.Unlock()
-	for _, callback := range listeners {
-		callback(key)
-	}
+	r.listeners[kind.GroupKind()] = callback
 }
 
 // Check returns why a ProviderConfig cannot be used: by what it declares, and by what the external system answered to the calls of
@@ -178,17 +173,11 @@ func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of
 	if err != nil {
 		return false, err
 	}
-	if name, ok, _ := credentials.SecretOf(config); ok {
-		if secret, err := r.secrets.Get(ctx, name); err == nil && secret.DeletionTimestamp != nil {
-			return false, fmt.Errorf("secret %s with the credentials is being deleted and exists only as long as %s is in use: name "+
-				"another Secret in spec.credentials.secretRef", name, c.name)
-		}
+	if c.Deleted {
+		return false, fmt.Errorf("the Secret with the credentials is being deleted and exists only as long as %s is in use: name another "+
+			"one in spec.credentials.secretRef", c.name)
 	}
-	health := r.limits.Health(c.key, c.version)
-	if health.Fault == "" {
-		return health.Known, nil
-	}
-	return true, failure.With(health.Fault, &limits.NotSentError{Key: c.key, Reason: health.Fault, Why: health.Why})
+	return r.limits.Check(c.key, c.version)
 }
 
 // kindFor returns the kind of ProviderConfig that an object uses (N2).

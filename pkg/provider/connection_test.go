@@ -61,7 +61,7 @@ func TestWakeUps(t *testing.T) {
 	})
 	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
 	s.Create(secret)
-	t.Run("no key (R231)", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `has no key "key"`) })
+	t.Run("no key (R231)", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `has no value for key "key"`) })
 	if s.depot.allRequests() > 0 || s.created() > 0 {
 		t.Error("the external system was called without credentials (R231)")
 	}

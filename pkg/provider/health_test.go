@@ -66,14 +66,14 @@ func TestDeclaredHealth(t *testing.T) {
 		},
 		"missing key (R231)": {
 			config: team("keyless", func(c *kinds.ConfigSpec) { c.Credentials.SecretRef.Key = "other" }),
-			words:  []string{`has no key "other"`, "add it"},
+			words:  []string{`has no value for key "other"`, "add it"},
 			mend: func(c *kinds.TeamProviderConfig) {
 				s.Change(c, func() { c.Spec.Credentials.SecretRef.Key = "key" })
 			},
 		},
 		"empty key (R231)": {
 			config: team("empty", func(c *kinds.ConfigSpec) { c.Credentials.SecretRef.Name = "blank" }),
-			words:  []string{`key "key" of secret`, "is empty: set it"},
+			words:  []string{`has no value for key "key"`},
 			mend: func(*kinds.TeamProviderConfig) {
 				blank := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "blank")}
 				s.Change(blank, func() { blank.Data = map[string][]byte{"key": []byte("first")} })
@@ -135,6 +135,6 @@ func TestLearnedHealth(t *testing.T) {
 
 	key := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "key")}
 	s.Delete(key)
-	s.reports(config, providerconfig.ReasonUnusable, "is being deleted", "name another Secret in spec.credentials.secretRef")
+	s.reports(config, providerconfig.ReasonUnusable, "is being deleted", "name another one in spec.credentials.secretRef")
 	stop()
 }

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
@@ -83,6 +82,17 @@ func (q *inquiry) checkDeletion() {
 			q.blocked(fmt.Sprintf("It is kept by finalizer %q, which is not Bowline's.", f),
 				"Find the program that owns this finalizer, and check whether it runs.")
 		}
+	}
+}
+
+// checkContent reports which objects keep a namespace that is being deleted.
+func (q *inquiry) checkContent() {
+	if q.Kind != "Namespace" || !meta.WasDeleted(q.object) {
+		return
+	}
+	for _, o := range q.cluster.Held(q.ctx, q.Name) {
+		q.blocked(fmt.Sprintf("%s %q is kept by %s.", o.GetKind(), o.GetName(), strings.Join(o.GetFinalizers(), ", ")),
+			"Find out more: bowline why "+strings.ToLower(fmt.Sprintf("%s/%s -n %s", o.GroupVersionKind().GroupKind(), o.GetName(), q.Name)))
 	}
 }
 
@@ -161,7 +171,9 @@ func (q *inquiry) checkBond(what string, r inspect.Reading) {
 }
 
 func (q *inquiry) nextOfClaim() string {
-	needPerson := []xpv1.ConditionReason{xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound}
+	needPerson := []xpv1.ConditionReason{
+		xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound, xpv1.ReasonResourceNotFound,
+	}
 	switch {
 	case q.State == StateFine:
 		return ""
@@ -219,23 +231,10 @@ func (q *inquiry) checkConfig() {
 			fmt.Sprintf("Create %s %q, or correct spec.providerConfigRef.", ref.Kind, ref.Name))
 	case inspect.Present:
 		q.config = r.Object
-		q.checkCredentials(r.Object)
-	}
-}
-
-func (q *inquiry) checkCredentials(config *unstructured.Unstructured) {
-	ref, ok := inspect.Reference(config, "spec", "credentials", "secretRef")
-	if !ok || inspect.Text(config, "spec", "credentials", "source") != string(xpv1.CredentialsSourceSecret) {
-		return
-	}
-	secret, r := q.cluster.Secret(q.ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-	key := inspect.Text(config, "spec", "credentials", "secretRef", "key")
-	what := fmt.Sprintf("Secret %s, the credentials of %s %q,", inspect.Path(ref.Namespace, ref.Name), config.GetKind(), config.GetName())
-	switch {
-	case r.Presence == inspect.Missing:
-		q.blocked(what+" does not exist.", "Create the Secret, or correct spec.credentials.secretRef.")
-	case secret != nil && secret.Data[key] == nil:
-		q.blocked(fmt.Sprintf("%s has no key %q.", what, key), "Add the key, or correct spec.credentials.secretRef.")
+		status := inspect.Conditions(r.Object)
+		if ready := status.GetCondition(xpv1.TypeReady); ready.Status == corev1.ConditionFalse && !meta.WasDeleted(r.Object) {
+			q.blocked(sentence(ready.Message), advice(ready.Reason).Action)
+		}
 	}
 }
 

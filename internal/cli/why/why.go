@@ -81,7 +81,7 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	q.ready, q.synced, q.failure = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(&q.status)
 	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
 	q.readHistory()
-	checks, next := []func(){q.checkDeletion, q.checkConditions}, func() string { return "" } // checks: in the order of the output
+	checks, next := []func(){q.checkDeletion, q.checkContent, q.checkConditions}, func() string { return "" } // checks: in the order of the output
 	switch role {
 	case inspect.RoleClaim:
 		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}, q.nextOfClaim
@@ -90,10 +90,6 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
 			q.checkExternal, q.checkDrift, q.noteReaders,
 		}, q.nextOfManaged
-	case inspect.RoleProviderConfig:
-		if q.ready.Status != corev1.ConditionFalse { // which reports it
-			checks = append(checks, func() { q.checkCredentials(o) })
-		}
 	}
 	for _, check := range checks {
 		check()

@@ -87,7 +87,7 @@ type Limiter struct {
 	breaker   breaker
 	answered  bool
 	used      time.Time
-	changed   func() // called after changes of health; nil: nothing
+	changed   func(Key) // called after changes of health; nil: nothing
 }
 
 func newLimiter(key Key, version Version, c Config, random func() float64) *Limiter {
@@ -168,26 +168,24 @@ func (c *call) end(r response) {
 	now, l := time.Now(), c.limiter
 	defer l.slots.Release(1)
 	l.mu.Lock()
-	before := l.health()
+	known, fault := l.health()
 	l.breaker.record(now, c.generation, r)
 	l.answered = l.answered || r.result != unknown && r.result != noResponse
 	l.typical += (now.Sub(c.began) - l.typical) / 8
 	l.inFlight--
-	changed := l.health() != before
+	knownNow, faultNow := l.health()
 	l.mu.Unlock()
-	if changed && l.changed != nil {
-		l.changed()
+	if l.changed != nil && (knownNow != known || faultNow != fault) {
+		l.changed(l.key)
 	}
 }
 
 // health is what calls revealed about the ProviderConfig, without what passes by itself. The caller holds the lock.
-func (l *Limiter) health() Health {
-	switch fault := l.breaker.fault; fault {
-	case refused, noResponse:
-		return Health{Known: true, Fault: fault.reason(), Why: l.breaker.why}
-	default:
-		return Health{Known: l.answered}
+func (l *Limiter) health() (known bool, fault result) {
+	if fault := l.breaker.fault; fault == refused || fault == noResponse {
+		return true, fault
 	}
+	return l.answered, unknown
 }
 
 // awaitRate waits until the rate allows a call. It fails at once if that is after the deadline.
@@ -295,7 +293,8 @@ type NotSentError struct {
 // Error names the ProviderConfig and the cause.
 func (e *NotSentError) Error() string {
 	if e.Reason == failure.ExternalSystemRefused {
-		return fmt.Sprintf("the external system refuses the credentials of %s: correct what its spec.credentials names", e.Key)
+		return fmt.Sprintf("the external system refuses the credentials of %s: correct what its spec.credentials names, or the "+
+			"account or project in its spec", e.Key)
 	}
 	return fmt.Sprintf("calls of %s wait: %s", e.Key, e.Why)
 }
@@ -318,13 +317,6 @@ type Key struct {
 // String names the object in messages.
 func (k Key) String() string {
 	return fmt.Sprintf("%s %q", k.Kind, strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"))
-}
-
-// Health is what calls revealed about a ProviderConfig.
-type Health struct {
-	Known bool           // a call was answered, or calls are paused
-	Fault failure.Reason // ExternalSystemRefused or ExternalSystemUnreachable; empty: none
-	Why   string
 }
 
 // A Version identifies the content of a ProviderConfig and of its credentials.
@@ -353,9 +345,7 @@ func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 	l := r.limiters[key]
 	if l == nil || l.version != version {
 		next := newLimiter(key, version, c, r.random)
-		if r.OnChange != nil {
-			next.changed = func() { r.OnChange(key) }
-		}
+		next.changed = r.OnChange
 		if l != nil && l.config == c {
 			next.rate, next.slots = l.rate, l.slots // the limits also hold for the calls of both versions together
 		}
@@ -369,17 +359,21 @@ func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 	return l
 }
 
-// Health returns what calls by this version of the ProviderConfig revealed.
-func (r *Registry) Health(key Key, version Version) Health {
+// Check returns the fault that calls by this version of the ProviderConfig revealed, if any. It is not known before the first answer.
+func (r *Registry) Check(key Key, version Version) (known bool, err error) {
 	r.mu.Lock()
 	l := r.limiters[key]
 	r.mu.Unlock()
 	if l == nil || l.version != version {
-		return Health{}
+		return false, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.health()
+	known, fault := l.health()
+	if fault != unknown {
+		err = failure.With(fault.reason(), &NotSentError{Key: key, Reason: fault.reason(), Why: l.breaker.why})
+	}
+	return known, err
 }
 
 // Forget drops the limiter of a ProviderConfig that was deleted. Callers that hold the limiter may continue to use it.

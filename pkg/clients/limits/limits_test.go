@@ -348,6 +348,6 @@ func Example() {
 	fmt.Println(failure.Of(err).Reason, after > 9*time.Second)
 	// Output:
 	// login as admin: the external system does not accept the credentials
-	// the external system refuses the credentials of ProviderConfig "default": correct what its spec.credentials names
+	// the external system refuses the credentials of ProviderConfig "default": correct what its spec.credentials names, or the account or project in its spec
 	// ExternalSystemRefused true
 }
