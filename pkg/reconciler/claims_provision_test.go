@@ -351,6 +351,9 @@ func TestCause(t *testing.T) {
 		"a failure with a message for teams (N17, N41)": {
 			[]xpv1.Condition{failing, xpv1.Stalled(failure.QuotaExceeded, "the quota of 5 is used up")}, "(QuotaExceeded): the quota of 5 is used up",
 		},
+		"a setting that the external system refuses (N17, N41)": {
+			[]xpv1.Condition{failing, xpv1.Stalled(failure.InvalidSettings, `version "9.9" is not available`)}, "create it again with another value",
+		},
 		"a retried failure with a message for teams (N17, N41)": {
 			[]xpv1.Condition{failing, xpv1.Reconciling(failure.ExternalSystemUnreachable, "it is not reachable")}, "it is not reachable",
 		},

@@ -14,9 +14,9 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
 
 // What the copy of a claim has that those of targets have not.
@@ -57,7 +57,7 @@ func TestClaimSecrets(t *testing.T) {
 					s.t.Errorf("the failure is %+v", failed)
 				}
 			}
-			s.wantEvents(claimbinding.ReasonBadConnectionKeys)
+			s.wantEvents(event.Reason(failure.BadConnectionKeys))
 		},
 		"a copy that somebody took gets nothing of another claim (R274)": func(s *claimStage) {
 			_, item := s.bound(nil)

@@ -111,7 +111,7 @@ func TestJudgement(t *testing.T) {
 			[]string{"no default class", "spec.classSelector"}, 0},
 		"a class of a kind that nobody offers (N10)": {s.named("StrangeClass", ""), "ClassNotFound",
 			[]string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
-		"a managed resource of a kind that nobody offers (N10)": {s.named("", "Strange"), "ClassNotFound",
+		"a managed resource of a kind that nobody offers (N10)": {s.named("", "Strange"), "ResourceNotFound",
 			[]string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
 		"a class that is offered, whether it exists or not, is the binder's (N10)": {s.named("ItemClass", ""), "", nil, 0},
 		"a managed resource that is offered is the binder's (N10)":                 {s.named("", "Gadget"), "", nil, 0},
@@ -119,7 +119,7 @@ func TestJudgement(t *testing.T) {
 			c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
 		}, "", nil, 0},
 		"the managed resource counts, and is offered (N10)":     {s.named("StrangeClass", "Item"), "", nil, 0},
-		"the managed resource counts, and is not offered (N10)": {s.named("ItemClass", "Strange"), "ClassNotFound", []string{"spec.resourceRef"}, 0},
+		"the managed resource counts, and is not offered (N10)": {s.named("ItemClass", "Strange"), "ResourceNotFound", []string{"spec.resourceRef"}, 0},
 		"a claim that a binder began with gets time (N10)": {func(c *shop.ItemClaim) { begun(c); s.named("StrangeClass", "")(c) },
 			"", nil, patience},
 		"a claim that a binder began with and that names nothing now (N10)": {func(c *shop.ItemClaim) { begun(c); huge(c) },
@@ -173,10 +173,14 @@ func TestAbandoned(t *testing.T) {
 		"a deleted one that names nothing goes (N10, R279)":                          {change: func(*shop.ItemClaim) {}},
 		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {change: strange},
 		"a deleted one that names a resource of such a kind says why it stays (N10, R279)": {
-			change: s.named("", "Strange"), kept: true, after: "ClassNotFound"},
+			change: s.named("", "Strange"), kept: true, after: "ResourceNotFound"},
 		"a deleted one that a binder serves is the binder's (N10, R279)": {change: s.named("ItemClass", ""), kept: true},
 		"a living one of a class that nobody offers says so after a while (N10)": {
 			change: strange, lives: true, kept: true, after: "ClassNotFound"},
+		"a deleted one that others keep is not ready (R282)": {change: func(c *shop.ItemClaim) {
+			c.Finalizers = []string{"test.bowline.dev/stay"}
+			c.Status.BindingPhase, c.Status.Conditions = xpv1.BindingPhaseBound, []xpv1.Condition{xpv1.Available()}
+		}, kept: true, after: "Deleting"},
 		"a living one that is bound is left alone (N10)": {
 			change: func(c *shop.ItemClaim) { strange(c); c.Status.BindingPhase = xpv1.BindingPhaseBound }, lives: true, kept: true},
 	} {
@@ -184,9 +188,9 @@ func TestAbandoned(t *testing.T) {
 			c := s.claim("", labels.Set{"size": "huge"})
 			begun(c)
 			tc.change(c)
-			phase := c.Status.BindingPhase
+			status := c.Status
 			s.create(c)
-			if c.Status.BindingPhase = phase; phase != "" {
+			if c.Status = status; status.BindingPhase != "" {
 				if err := s.Client.Status().Update(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}

@@ -293,7 +293,7 @@ func TestPeace(t *testing.T) {
 		{s.named("StrangeClass", ""), "ClassNotFound"},
 		{s.named("ItemClass", ""), "ClassNotFound"},
 		{s.named("", "Item"), "Binding"},
-		{s.named("", "Strange"), "ClassNotFound"},
+		{s.named("", "Strange"), "ResourceNotFound"},
 		{s.named("StrangeClass", "Item"), "Binding"},
 	} {
 		c := s.claim(fmt.Sprintf("claim-%d", i), labels.Set{"size": "small"})

@@ -54,7 +54,7 @@ func newCopyStage(t *testing.T, isClaim bool) *copyStage {
 	if isClaim {
 		claim := &shop.ItemClaim{}
 		claim.Spec.ResourceReference = reference(shop.ItemKind, s.item.Name)
-		s.holder, s.blocked, s.lost = claim, xpv1.ReasonBinding, claimbinding.ReasonBadConnectionKeys
+		s.holder, s.blocked, s.lost = claim, xpv1.ReasonBinding, target.ReasonDetailsLost
 		s.reconciler = claimbinding.NewReconciler(s.manager(s.Config), itemClaims, itemClass, items, claimbinding.WithRecorder(s.events))
 	} else {
 		to := &workloadv1alpha1.KubernetesTarget{}
@@ -109,6 +109,18 @@ func (s *copyStage) says(ready, synced xpv1.ConditionReason, parts ...string) {
 func (s *copyStage) hasLost(parts ...string) {
 	s.t.Helper()
 	s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileError, parts...)
+	s.reportsLoss()
+}
+
+// lacks checks that the holder cannot be used because its copy lacks keys, too.
+func (s *copyStage) lacks(parts ...string) {
+	s.t.Helper()
+	s.says(failure.ConnectionDetailsLost, xpv1.ReasonReconcileError, parts...)
+	s.reportsLoss()
+}
+
+func (s *copyStage) reportsLoss() {
+	s.t.Helper()
 	if failed := xpv1.FailureOf(s.holder); failed.Reason != failure.ConnectionDetailsLost || !failed.Stalled {
 		s.t.Errorf("the failure is %+v", failed)
 	}
@@ -266,12 +278,12 @@ func TestLostKeys(t *testing.T) {
 			s.delete(s.secret("copy"))
 			s.pass()
 			s.agreed("copy")
-			s.hasLost("lost password: ask your platform team")
+			s.lacks("lost password: ask your platform team")
 		},
 		"one that the copy lacks, too (R292, N22)": func(s *copyStage) {
 			s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
 			s.pass()
-			s.hasLost("lost token: ask your platform team")
+			s.lacks("lost token: ask your platform team")
 		},
 		"one of another managed resource is not kept (R297, N22)": func(s *copyStage) {
 			s.edit(s.item, func() { delete(s.item.Annotations, managed.AnnotationKeyCreatedKeys) })
@@ -308,7 +320,7 @@ func TestLostKeysAndNames(t *testing.T) {
 			s.rename(&xpv1.LocalSecretReference{Name: "renamed"})
 			s.pass()
 			s.stays()
-			s.hasLost("lost password: ask your platform team")
+			s.lacks("lost password: ask your platform team")
 			s.restore()
 			s.holds("copy", nil)
 			if source := s.secret("source"); !meta.PropagationAllowed(source, s.secret("renamed")) {

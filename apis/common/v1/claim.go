@@ -92,10 +92,12 @@ const (
 	ReasonNoMatchingClass       ConditionReason = "NoMatchingClass"
 	ReasonAmbiguousDefaultClass ConditionReason = "AmbiguousDefaultClass" // there are several default classes
 	ReasonClassNotFound         ConditionReason = "ClassNotFound"         // the class that the claim names does not exist
-	ReasonNotAllowed            ConditionReason = "NotAllowed"            // class or managed resource are not for its namespace
-	ReasonLimitReached          ConditionReason = "LimitReached"          // as many claims use the class as may
-	ReasonBinding               ConditionReason = "Binding"               // the claim waits for its managed resource
-	ReasonResourceLost          ConditionReason = "ResourceLost"          // the managed resource of a bound claim is gone, or the external one with its data
+	// ReasonResourceNotFound: the managed resource that the claim names is of a kind that cannot serve it.
+	ReasonResourceNotFound ConditionReason = "ResourceNotFound"
+	ReasonNotAllowed       ConditionReason = "NotAllowed"   // class or managed resource are not for its namespace
+	ReasonLimitReached     ConditionReason = "LimitReached" // as many claims use the class as may
+	ReasonBinding          ConditionReason = "Binding"      // the claim waits for its managed resource
+	ReasonResourceLost     ConditionReason = "ResourceLost" // the managed resource of a bound claim is gone, or the external one with its data
 )
 
 // Waiting reports that a claim cannot be used yet, and why (N10).

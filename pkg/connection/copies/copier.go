@@ -59,6 +59,7 @@ func Certain(context.Context) error { return nil }
 type Result struct {
 	Exists  bool  // from this managed resource, whether that still has a connection Secret or not
 	Created bool  // by this call
+	Lacking bool  // it lacks keys that the source lost
 	Problem error // with the content, for the team: mistakes in the templates of a claim, or what the source lost
 }
 
@@ -99,7 +100,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	}
 	data, mistake := o.content(source)
 	r.Exists, r.Problem = true, mistake
-	if len(lost) > 0 {
+	if r.Lacking = len(lost) > 0; r.Lacking {
 		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team, who sees in its conditions what to do")
 		if mistake != nil {
 			r.Problem = failure.ForTeam(failure.BadConnectionKeys, fmt.Sprintf("%v; %v", mistake, r.Problem), mistake)

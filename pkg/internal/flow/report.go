@@ -117,11 +117,10 @@ func RejectedAs(reason xpv1.ConditionReason, err error) Outcome {
 
 // A TeamReport is what a pass reports on an object of a team besides its outcome.
 type TeamReport struct {
-	Happened      []event.Event
-	Mistake       error        // in the object, which keeps nothing from working; classified for the team
-	MistakeReason event.Reason // of the event about it
-	Remark        string       // message of condition Ready if that is True
-	SetStatus     func()       // sets further fields of the status; may be nil
+	Happened  []event.Event
+	Mistake   error  // in the object, which keeps nothing from working; classified for the team
+	Remark    string // message of condition Ready if that is True
+	SetStatus func() // sets further fields of the status; may be nil
 }
 
 // Note adds an event.
@@ -201,7 +200,7 @@ func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
 	switch {
 	case o.End == Continue && r.Mistake != nil:
-		return event.Warning(r.MistakeReason, r.Mistake), true
+		return event.Warning(event.Reason(failure.Of(r.Mistake).Reason), r.Mistake), true
 	case o.Err != nil:
 		return event.Warning(o.Reason, errors.New(failure.Of(o.Err).Message)), true
 	case o.End == Wait && o.Reason != event.Reason(s.Pending):

@@ -10,8 +10,9 @@
 //
 //   - while the claim has neither class nor managed resource: NoMatchingClass, AmbiguousDefaultClass, or Binding if there is a class
 //     for it and no controller assigns that;
-//   - while those that it names are of kinds that no provider offers for such claims: ClassNotFound. A claim with the finalizer of
-//     package claimbinding that is not bound gets time before.
+//   - while finalizers of others keep a deleted claim that was ready: Deleting;
+//   - while those that it names are of kinds that no provider offers for such claims: ClassNotFound or ResourceNotFound. A claim with the
+//     finalizer of package claimbinding that is not bound gets time before.
 //
 // It removes that finalizer from a deleted claim that names no managed resource and nothing that a provider offers.
 package claim

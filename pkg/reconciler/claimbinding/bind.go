@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -243,7 +244,7 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 		return flow.AwaitAs(xpv1.ReasonBinding, "Managed resource %s %q has published no connection details yet. Wait until it "+
 			"does; if its kind has none, remove spec.writeConnectionSecretToRef.", r.managedKind.Kind, p.managed.GetName())
 	}
-	p.Mistake = secret.Problem
+	p.Mistake, p.lacking = secret.Problem, secret.Lacking
 	return flow.Next()
 }
 
@@ -261,10 +262,13 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 	return r.awaitManaged(xpv1.ReasonBinding, p.managed)
 }
 
-// checkReady has the claim show whether its managed resource can be used (R282).
+// checkReady has the claim show whether its managed resource can be used (R282), for which its Secret has to be complete.
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
 		return r.awaitManaged(xpv1.ReasonUnavailable, p.managed)
+	}
+	if p.lacking {
+		return flow.RejectedAs(failure.ConnectionDetailsLost, p.Mistake)
 	}
 	return flow.Next()
 }
@@ -275,12 +279,10 @@ func (r *Reconciler) checkSelector(ctx context.Context, p *pass) flow.Outcome {
 	if p.claim.GetClassSelector() == nil || !objects.IsOf(ref, r.classKind) {
 		return flow.Next()
 	}
-	selector, invalid := metav1.LabelSelectorAsSelector(p.claim.GetClassSelector())
 	class := r.newClass()
-	if err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, class); err != nil || invalid != nil {
-		return flow.Next() // the class may be deleted (R277)
-	}
-	if !selector.Matches(labels.Set(class.GetLabels())) {
+	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, class) // it may be deleted (R277)
+	selector, invalid := metav1.LabelSelectorAsSelector(p.claim.GetClassSelector())
+	if err == nil && invalid == nil && !selector.Matches(labels.Set(class.GetLabels())) {
 		p.Remark = fmt.Sprintf("spec.classSelector does not match class %q of this claim and has no effect: a claim keeps its managed "+
 			"resource. To use another class, create another claim.", ref.Name)
 	}
@@ -305,6 +307,9 @@ func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
 	case failed.Reason == failure.ExternalNameTaken && meta.IsExternalNameProposed(mg):
 		return fmt.Sprintf("%s is not created: the external name %q, which the claim proposes, is taken. Delete the claim and create it "+
 			"again with another name in its annotation %s, or without one.", what, meta.GetExternalName(mg), meta.AnnotationKeyExternalName)
+	case failed.Reason == failure.InvalidSettings && failed.Message != "":
+		return fmt.Sprintf("%s is not ready (%s): %s. If the claim sets it, delete the claim and create it again with another value; "+
+			"otherwise ask your platform team.", what, failed.Reason, strings.TrimSuffix(failed.Message, "."))
 	case failed.Message != "":
 		return fmt.Sprintf("%s is not ready (%s): %s", what, failed.Reason, failed.Message)
 	case failed.Reason != "", synced.Status == corev1.ConditionFalse:

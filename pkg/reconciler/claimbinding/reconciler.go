@@ -49,6 +49,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
@@ -187,6 +188,7 @@ type pass struct {
 	planned resource.BindableManaged // to be created
 	managed resource.BindableManaged
 	bound   bool // claim and managed resource, on both sides
+	lacking bool // the claim's Secret lacks keys that the source lost
 	flow.TeamReport
 }
 
@@ -194,7 +196,6 @@ type step = flow.Step[*pass]
 
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
-	p.MistakeReason = ReasonBadConnectionKeys
 	p.SetStatus = func() { p.claim.SetBindingPhase(p.phase(o)) }
 	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonBinding}
 	return s.Settle(ctx, p.claim, p.TeamReport, o)
@@ -232,10 +233,7 @@ const (
 	ReasonBound       event.Reason = "BoundManagedResource"       // claim and managed resource are bound to each other
 	ReasonDeleted     event.Reason = "DeletedManagedResource"     // the managed resource of a deleted claim was deleted
 	ReasonReleased    event.Reason = "ReleasedManagedResource"    // the managed resource of a deleted claim was kept
-	// ReasonBadConnectionKeys: the claim's annotation bowline.dev/connection-keys has mistakes, or the connection Secret of its
-	// managed resource lost keys.
-	ReasonBadConnectionKeys event.Reason = "BadConnectionKeys"
-	ReasonCannotBind        event.Reason = "CannotBindClaim" // a pass failed and is retried
+	ReasonCannotBind  event.Reason = "CannotBindClaim"            // a pass failed and is retried
 )
 
 // Reasons returns an explanation of every reason that claims show in condition Ready or in events, from all controllers: those first
@@ -250,6 +248,8 @@ func Reasons() []event.Explanation {
 		event.Explain(event.Reason(xpv1.ReasonClassNotFound),
 			"The class in spec.classRef does not exist, or no provider serves classes of its kind.",
 			"List the classes: kubectl get classes. Then correct spec.classRef, or ask your platform team for the class."),
+		event.Explain(event.Reason(xpv1.ReasonResourceNotFound), "No provider has managed resources of the kind in spec.resourceRef for such "+
+			"claims.", "Delete the claim and create it again with a managed resource, or with a class."),
 		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The class or the managed resource does not permit the claim's namespace.",
 			"Select another one, or ask your platform team to permit your namespace."),
 		event.Explain(event.Reason(xpv1.ReasonLimitReached), "The maximum number of claims uses the class.",
@@ -261,10 +261,11 @@ func Reasons() []event.Explanation {
 			"create another. If the external resource was, ask your platform team to restore it, or to permit an empty one."),
 		event.Explain(ReasonCannotBind, "A pass over the claim failed and is retried.",
 			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
-		event.Explain(ReasonBadConnectionKeys,
-			"Some keys of the connection Secret are missing: a template in the annotation bowline.dev/connection-keys is invalid, or the "+
-				"Secret of the managed resource lost keys. The claim's Secret has all other keys.",
+		event.Explain(event.Reason(failure.BadConnectionKeys),
+			"A template in the annotation bowline.dev/connection-keys is invalid. The claim's Secret has all other keys.",
 			"Read the message: it names the keys."),
+		event.Explain(event.Reason(failure.ConnectionDetailsLost), "The connection Secret of the managed resource lost keys. Ready is False if "+
+			"the claim's Secret lacks them too.", "Read the message: it names the keys. Ask your platform team, who sees what to do."),
 		event.Explain("ClassSelected", "A class was selected for the claim, by its selector or by default.", ""),
 		event.Explain(ReasonProvisioned, "A managed resource was created for the claim.", ""),
 		event.Explain(ReasonBound, "The claim is bound to its managed resource, which no other claim can use.", ""),

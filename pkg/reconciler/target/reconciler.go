@@ -175,7 +175,6 @@ type pass struct {
 
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
-	p.MistakeReason = ReasonDetailsLost
 	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonConnecting}
 	result, err := s.Settle(ctx, p.target, p.TeamReport, o)
 	if o.End == flow.Continue && result.IsZero() && !r.watches.Begun() {
@@ -256,7 +255,7 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried.",
 			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 		event.Explain(ReasonDetailsLost,
-			"The connection Secret of the managed resource lost keys. The target's Secret has all other keys.",
+			"The connection Secret of the managed resource lost keys. Ready is False if the target's Secret lacks them too.",
 			"Read the message: it names the keys."),
 		event.Explain(ReasonConnected, "The target has its Secret.", ""),
 		event.Explain(ReasonWithdrawn, "The managed resource no longer permits the namespace, and the target's Secret was deleted.",

@@ -189,7 +189,9 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 		p.Note(ReasonConnected, fmt.Sprintf("Created Secret %q with the connection details of managed resource %s %q.",
 			p.target.GetWriteConnectionSecretToReference().Name, ref.Kind, ref.Name))
 	}
-	p.Mistake = secret.Problem
+	if p.Mistake = secret.Problem; secret.Lacking {
+		return flow.RejectedAs(failure.ConnectionDetailsLost, secret.Problem)
+	}
 	return flow.Next()
 }
 

@@ -18,6 +18,7 @@ import (
 
 func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	return &clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]{
+		ForbiddenIsRefusal: true, // the cloud answers 403 only to a key of another project
 		New: func(_ context.Context, c clients.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
 			return sdk.NewClient(sdk.Config{
 				Endpoint: c.Settings.Endpoint, Project: c.Settings.ProjectID, HTTPClient: c.HTTPClient,

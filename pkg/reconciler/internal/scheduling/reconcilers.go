@@ -236,6 +236,9 @@ func isFinished(claim resource.Claim) bool {
 // judge finds why nothing serves a claim, or why its deletion cannot finish.
 func (r *Reporter) judge(ctx context.Context, claim resource.Claim) verdict {
 	switch {
+	case isFinished(claim) && claim.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
+		return verdict{ready: xpv1.Deleting().WithMessage("The claim is released, and stays because of finalizers: " +
+			strings.Join(claim.GetFinalizers(), ", ") + ". Check whether the programs that own them run.")}
 	case isFinished(claim):
 		return verdict{}
 	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
@@ -260,9 +263,12 @@ func (r *Reporter) judge(ctx context.Context, claim resource.Claim) verdict {
 // what was created for it.
 func (r *Reporter) judgeReferences(claim resource.Claim) verdict {
 	field, what, ref, offers := "classRef", "classes", claim.GetClassReference(), r.classes.OffersClass
+	reason, then := xpv1.ReasonClassNotFound, "Name another one, or ask your platform team to install the provider."
 	mg := claim.GetResourceReference()
 	if mg != nil {
 		field, what, ref, offers = "resourceRef", "managed resources", mg, r.classes.OffersResource
+		reason, then = xpv1.ReasonResourceNotFound, "Delete the claim and create it again with a managed resource, or with a class "+
+			"(kubectl get classes), or ask your platform team to install the provider."
 	}
 	begun, deleted := meta.FinalizerExists(claim, meta.FinalizerClaim), meta.WasDeleted(claim)
 	kind := ref.GroupVersionKind().GroupKind()
@@ -274,11 +280,10 @@ func (r *Reporter) judgeReferences(claim resource.Claim) verdict {
 		return verdict{} // its own controllers report
 	}
 	why := fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims of this kind. ", field, kind, what)
-	then := "Name another one, or ask your platform team to install the provider."
 	if deleted {
 		then = "Deletion finishes once your platform team has installed the provider again, or has removed the finalizer of the claim."
 	}
-	return verdict{finalize: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(xpv1.ReasonClassNotFound, why+then)}
+	return verdict{finalize: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(reason, why+then)}
 }
 
 // unknown is the verdict while not all classes are known. The cause is about the platform, and is logged.
@@ -325,7 +330,7 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.forget(key) // whatever is found next gets time again
-	if !v.finalize && ready.Reason != was.Reason {
+	if !v.finalize && ready.Reason != was.Reason && ready.Reason != xpv1.ReasonDeleting {
 		flow.Emit(ctx, r.Recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
 	}
 	return reconcile.Result{}, nil
@@ -333,6 +338,9 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 
 // state is condition Stalled, or Reconciling for a claim that another controller should serve in time.
 func (v verdict) state() xpv1.Condition {
+	if v.ready.Reason == xpv1.ReasonDeleting {
+		return xpv1.Condition{}
+	}
 	if v.patient {
 		return xpv1.Reconciling(v.ready.Reason, v.ready.Message)
 	}
