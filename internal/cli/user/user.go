@@ -86,8 +86,6 @@ func (f *flags) addTokenFlags(set *pflag.FlagSet) {
 	set.StringVarP(&f.file, "output", "o", "", "file to write, or - for standard output (default TEAM.kubeconfig)")
 }
 
-const stdout = "-" // as a file
-
 // grant writes the kubeconfig of a team with the token that obtain returns, and prints how to use it.
 func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
 	accounts, cluster, err := f.accounts()
@@ -95,7 +93,7 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 		return err
 	}
 	path := cmp.Or(f.file, name+".kubeconfig")
-	if path != stdout {
+	if path != "-" {
 		if err := team.CheckOverwrite(path, name); err != nil {
 			return err
 		}
@@ -111,7 +109,7 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 	if err != nil {
 		return err
 	}
-	if path == stdout {
+	if path == "-" {
 		_, err := std.Out.Write(content)
 		return err
 	}

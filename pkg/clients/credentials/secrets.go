@@ -203,10 +203,9 @@ const maxFileSize = 1 << 20
 
 // A Credential is what spec.credentials of a ProviderConfig refers to.
 type Credential struct {
-	Value  []byte            // in the key, variable or file; nil for a Secret without a key and for sources without a value
-	Secret map[string][]byte // all keys of the Secret; nil for other sources
-	// Deleted is true for a Secret that is being deleted.
-	Deleted bool
+	Value   []byte            // in the key, variable or file; nil for a Secret without a key and for sources without a value
+	Secret  map[string][]byte // all keys of the Secret; nil for other sources
+	Deleted bool              // the Secret is being deleted
 }
 
 // Extract returns the credentials of a ProviderConfig in the given namespace, which can only be in a Secret of that namespace; empty

@@ -338,9 +338,6 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 
 // state is condition Stalled, or Reconciling for a claim that another controller should serve in time.
 func (v verdict) state() xpv1.Condition {
-	if v.ready.Reason == xpv1.ReasonDeleting {
-		return xpv1.Condition{}
-	}
 	if v.patient {
 		return xpv1.Reconciling(v.ready.Reason, v.ready.Message)
 	}
