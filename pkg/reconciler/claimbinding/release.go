@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// awaitFinalizers waits until ours is the last finalizer of a deleted claim: whoever added another one may still need the managed
+// awaitFinalizers waits until ours is the last finalizer of a deleted claim: what added another one may still need the managed
 // resource (N37). There is nothing to do for a claim without ours.
 func awaitFinalizers(_ context.Context, p *pass) flow.Outcome {
 	return flow.AwaitFinalizers(p.claim, Finalizer)

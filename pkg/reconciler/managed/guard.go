@@ -74,7 +74,7 @@ func (r *Reconciler) checkFinalizer(ctx context.Context, p *pass) outcome {
 	return r.awaitFinalizers(ctx, p)
 }
 
-// awaitFinalizers waits until ours is the last finalizer: whoever added another one may still need the external resource (N37).
+// awaitFinalizers waits until ours is the last finalizer: what added another one may still need the external resource (N37).
 func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) outcome {
 	return flow.AwaitFinalizers(p.managed, Finalizer)
 }

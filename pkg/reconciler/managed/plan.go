@@ -71,7 +71,7 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
 		return append(steps, r.awaitFinalizers, r.connect, r.recover, r.observe)
 	}
-	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own, r.checkLost)
+	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own)
 }
 
 // plan returns what create, update and delete would do after the observation of a pass that ended well.

@@ -147,10 +147,9 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe,
-			r.deleteExternal, r.finalize}
+		return []step{r.guardDeletion, r.initialize, r.awaitOthers, r.connect, r.recover, r.observe, r.deleteExternal, r.finalize}
 	}
-	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.checkLost, r.create, r.publish, r.update, r.adopt, r.report}
+	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish, r.update, r.adopt, r.report}
 }
 
 // A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue. They store only

@@ -30,6 +30,11 @@ const dependentsPatience = 5 * time.Minute
 // dependentsPoll is how often a deletion looks for them without a wakeup, which those of another process do not cause.
 const dependentsPoll = 5 * time.Second
 
+// awaitOthers waits for everything else that may still need the external resource: other finalizers and dependents.
+func (r *Reconciler) awaitOthers(ctx context.Context, p *pass) outcome {
+	return flow.Run(ctx, p, r.awaitFinalizers, r.awaitDependents)
+}
+
 // awaitDependents waits until objects that refer to this one are deleted, if they are being deleted too (N32): most external
 // systems refuse another order. It does not wait for what cannot end, nor for ever.
 func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
