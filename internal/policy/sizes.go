@@ -22,10 +22,10 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 50_890
-	mostTests      = 43_780
+	mostCode       = 50_920
+	mostTests      = 43_925
 	mostPackage    = 1500 // of code
-	mostManaged    = 4010 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostManaged    = 4025 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1300 // of code that publishes and copies connection Secrets
 )
 

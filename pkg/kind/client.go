@@ -131,9 +131,11 @@ type client[C, P, O, V any] struct {
 	*clients.Lease[C] // also its poll interval, credentials and Disconnect
 	kind              schema.GroupKind
 
-	secrets map[string][]byte       // that the parameters refer to, and those that were generated
-	have    *V                      // result of the last Observe
-	changes []parameters.Difference // of have
+	secrets   map[string][]byte       // that the parameters refer to
+	generated map[string][]byte       // that take the place of missing ones
+	have      *V                      // result of the last Observe
+	outside   []parameters.Difference // of have
+	changes   []parameters.Difference // of have, with outside
 }
 
 // ReplaysCreate is true if the vendor repeats its first answer (N22).
@@ -237,7 +239,7 @@ func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 		Name:       meta.GetExternalName(of),
 		Parameters: p,
 		Have:       c.have,
-		Secrets:    c.secrets,
+		Secrets:    union(c.generated, c.secrets),
 		Object:     of,
 	}
 	r.Want, _ = c.want(r) // Create and Update report what does not fit; Get and Delete must work all the same
@@ -354,7 +356,7 @@ func (c credentialChooser[C, P, O, V]) ChooseCredentials(_ context.Context, stor
 			value = []byte(rand.Text())
 		}
 		chosen[key] = value
-		c.base.secrets = union(c.base.secrets, map[string][]byte{field: value})
+		c.base.generated = union(c.base.generated, map[string][]byte{field: value})
 	}
 	return chosen, nil
 }
@@ -363,8 +365,8 @@ func (c credentialChooser[C, P, O, V]) ChooseCredentials(_ context.Context, stor
 // the vendor's resource may have been replaced, but applications use the stored value (P65).
 func (c credentialChooser[C, P, O, V]) UseConnectionDetails(stored managed.ConnectionDetails) {
 	for field, key := range c.base.rules.Generated {
-		if value := stored[key]; len(value) > 0 && len(c.base.secrets[field]) == 0 {
-			c.base.secrets = union(c.base.secrets, map[string][]byte{field: value})
+		if value := stored[key]; len(value) > 0 {
+			c.base.generated = union(c.base.generated, map[string][]byte{field: value})
 		}
 	}
 }

@@ -147,8 +147,11 @@ type Request[P, V any] struct {
 	Have    *V                      // the resource that Get returned in this pass, in Update, Delete and Await. Nil: there is none.
 	Changes []parameters.Difference // all fields in which Have differs, in Update
 	Token   string                  // the same for each attempt of one create
+	// Outside is set by Get: differences that the parameters do not show, such as a password that was changed in the external system.
+	// Until Update has settled them the resource is not ready.
+	Outside []parameters.Difference
 	// Secrets are the values of the Secrets that the parameters refer to and the generated ones, by field, for example
-	// passwordSecretRef. Update reads generated values from the connection Secret and has none without it (P65).
+	// passwordSecretRef. Get and Update read generated values from the connection Secret and have none without it (P65).
 	Secrets map[string][]byte
 	Object  resource.Managed // the managed resource. It and Parameters are copies for this call; changes to them are discarded.
 	inputs  map[reflect.Type]any

@@ -34,14 +34,15 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	have, err := c.Get(ctx, c.Client, c.request(d.copied, d.merged))
+	r := c.request(d.copied, d.merged)
+	have, err := c.Get(ctx, c.Client, r)
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
 		return managed.ExternalObservation{}, nil
 	}
 	if err != nil {
 		return managed.ExternalObservation{}, c.system.callError("get", c.noun, err)
 	}
-	c.have = have
+	c.have, c.outside = have, r.Outside
 	if *d.of.Observation(), err = c.observed(have); err != nil {
 		return managed.ExternalObservation{}, failure.Terminal(fmt.Errorf("cannot convert the %s to status.atProvider: %w", c.noun, err))
 	}
@@ -78,17 +79,19 @@ func (c *client[C, P, O, V]) setReady(mg resource.Managed) State {
 	if c.States != nil {
 		state = c.States[c.State(c.have)]
 	}
-	switch state {
-	case Ready:
+	switch {
+	case state == Ready && len(c.outside) > 0:
+		mg.SetConditions(xpv1.Unavailable().WithMessage("The external resource was changed outside: see status.drift."))
+	case state == Ready:
 		mg.SetConditions(xpv1.Available())
 		if b, ok := mg.(resource.BindableManaged); ok {
 			resource.SetBindable(b)
 		}
-	case Creating:
+	case state == Creating:
 		mg.SetConditions(xpv1.Creating())
-	case Deleting:
+	case state == Deleting:
 		mg.SetConditions(xpv1.Deleting())
-	case Failed:
+	case state == Failed:
 		mg.SetConditions(xpv1.Unavailable().WithMessage(c.failureMessage()))
 	}
 	return state
@@ -128,7 +131,7 @@ func (c *client[C, P, O, V]) compare(d declaration[P, O], labels map[string]stri
 			return fmt.Errorf("cannot compare labels: %w", err)
 		}
 	}
-	c.changes = rules.Differences(desired, observed, d.initial)
+	c.changes = append(rules.Differences(desired, observed, d.initial), c.outside...)
 	o.Drift = parameters.Shorten(c.changes)
 	c.assess(o)
 	return nil

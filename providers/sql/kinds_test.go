@@ -45,6 +45,9 @@ func TestProvider(t *testing.T) {
 		"tenants with objects and privileges in other databases (R38 R55)": tiedTenants,
 		"tenants while a template is in use":                               tenantWhileTemplateIsInUse,
 		"connection limit of a tenant (N8 R206)":                           connectionLimit,
+		"credentials that others changed (N8 P65)":                         changedCredentials,
+		"credentials that must not be updated (N8)":                        unrepairedCredentials,
+		"credentials for a provider that is no superuser (N8 P65)":         credentialsWithoutSuperuser,
 		"system objects and names that are too long (N24)":                 systemObjects,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -237,23 +237,30 @@ func foreignObjects(t *testing.T, w *world) {
 	w.says(t, future, "not 99")
 }
 
-// halfTenant is created by a role that may create roles but no databases.
-func halfTenant(t *testing.T, w *world) {
-	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
-	if _, err := postgresql.Create(t.Context(), w.server, limited); err != nil {
+// tenantOf creates a tenant through a provider that connects as a role.
+func (w *world) tenantOf(t *testing.T, user postgresql.Role, tenant string) *v1alpha1.TenantDatabase {
+	t.Helper()
+	if _, err := postgresql.Create(t.Context(), w.server, user); err != nil {
 		t.Fatal(err)
 	}
 	c := w.postgres.Config()
-	c.Username, c.Password = limited.Name, limited.Password
-	w.create(t, w.login("limited", c))
-	config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-limited")}
-	config.Spec.Credentials = w.credentials("limited")
+	c.Username, c.Password = user.Name, user.Password
+	w.create(t, w.login(user.Name, c))
+	config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-" + user.Name)}
+	config.Spec.Credentials = w.credentials(user.Name)
 	w.create(t, config)
-	half := &v1alpha1.TenantDatabase{ObjectMeta: named("half")}
-	half.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "half"}
-	w.place(t, half)
-	half.Spec.ProviderConfigReference.Name = config.Name
-	w.Create(t, half)
+	o := &v1alpha1.TenantDatabase{ObjectMeta: named(tenant)}
+	o.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: tenant}
+	w.place(t, o)
+	o.Spec.ProviderConfigReference.Name = config.Name
+	w.Create(t, o)
+	return o
+}
+
+// halfTenant is created by a role that may create roles but no databases.
+func halfTenant(t *testing.T, w *world) {
+	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
+	half := w.tenantOf(t, limited, "half")
 	w.says(t, half, "permission denied")
 	w.Eventually(t, "the role exists", func(ctx context.Context) error {
 		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: half.Name})

@@ -149,6 +149,9 @@ type sighting struct {
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 	var o ExternalObservation
 	if meta.GetExternalName(p.managed) != "" {
+		if given := r.giveDetails(ctx, p); given.End != flow.Continue {
+			return given
+		}
 		var err error
 		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
 			err = p.takeChosen()

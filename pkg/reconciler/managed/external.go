@@ -139,7 +139,7 @@ type CredentialChooser interface {
 // A ConnectionDetailsUser is a client whose Update may have to give the external resource once more what only the connection
 // Secret still has, for example a password that was generated at creation (P65).
 type ConnectionDetailsUser interface {
-	// UseConnectionDetails is called before Update with what the connection Secret holds: nothing where there is none, or
+	// UseConnectionDetails is called before Observe and Update with what the connection Secret holds: nothing where there is none, or
 	// it belongs to another object.
 	UseConnectionDetails(stored ConnectionDetails)
 }

@@ -47,7 +47,8 @@ type inputsRead struct {
 // (P61, P66). They are no connection Secrets and so are neither listed nor watched: they are read when the object is created
 // or changed, on request, and otherwise at an interval (N30).
 func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
-	if _, uses := optional[SecretInputUser](p.external); !uses {
+	user, uses := optional[SecretInputUser](p.external)
+	if !uses {
 		return flow.Next()
 	}
 	now := inputsRead{at: r.now(), generation: p.managed.GetGeneration(), requested: p.annotations[meta.AnnotationKeyReconcileRequestedAt]}
@@ -59,6 +60,7 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	if o := r.loadInputs(ctx, p); o.End != flow.Continue {
 		return o
 	}
+	user.UseSecretInputs(p.inputs.read.values) // Observe may compare them
 	p.memory.inputs = now
 	recorder, records := p.managed.(resource.SecretInputRecorder)
 	p.inputs.rotated = records && !reflect.DeepEqual(p.inputs.read.versions, recorder.GetSecretInputs())

@@ -12,6 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -47,11 +48,11 @@ func (p *pass) rememberKeys(details ConnectionDetails) {
 	}
 }
 
-// giveDetails gives the stored connection details to a client that is about to update. It costs no request, since connection
+// giveDetails gives the stored connection details to a client that is about to observe or update, unless it is for a deletion. It costs no request, since connection
 // Secrets are cached.
 func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	user, uses := optional[ConnectionDetailsUser](p.external)
-	if !uses {
+	if !uses || meta.WasDeleted(p.managed) {
 		return flow.Next()
 	}
 	secret, err := p.published, error(nil)

@@ -75,11 +75,15 @@ func driftMessage(o ExternalObservation) string {
 		}
 		return "The external resource differs from spec.forProvider."
 	}
+	return "The external resource differs from spec.forProvider in " + driftPaths(o) + ": see status.drift."
+}
+
+func driftPaths(o ExternalObservation) string {
 	paths := make([]string, 0, len(o.Drift))
 	for _, field := range o.Drift {
 		paths = append(paths, field.Path)
 	}
-	return "The external resource differs from spec.forProvider in " + strings.Join(paths, ", ") + ": see status.drift."
+	return strings.Join(paths, ", ")
 }
 
 func (p *pass) failure() error {

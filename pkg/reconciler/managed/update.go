@@ -48,7 +48,11 @@ func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) ou
 	}
 	p.inputsApplied(op.inputs)
 	if !p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() {
-		p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
+		message := "Updated the external resource " + meta.GetExternalName(p.managed)
+		if len(p.observation.Drift) > 0 {
+			message += ": " + driftPaths(p.observation)
+		}
+		p.note(event.Normal(ReasonUpdated, message))
 	}
 	return flow.Next()
 }

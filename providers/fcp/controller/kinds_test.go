@@ -231,18 +231,9 @@ func TestNames(t *testing.T) {
 
 func TestErrorsNameTheKind(t *testing.T) {
 	t.Parallel()
-	broken := &scriptedCloud{answer: "no object"}
-	db, c := &databasev1alpha3.FavouriteDBInstance{}, &cachev1alpha3.CacheInstance{}
-	for noun, look := range map[string]func() (managed.ExternalObservation, error){
-		"favourite db instance": func() (managed.ExternalObservation, error) {
-			return connect(t, favouriteDBInstances(), db, databasev1alpha3.FavouriteDBInstanceGroupVersionKind, broken).Observe(t.Context(), db)
-		},
-		"cache instance": func() (managed.ExternalObservation, error) {
-			return connect(t, cacheInstances(), c, cachev1alpha3.CacheInstanceGroupVersionKind, broken).Observe(t.Context(), c)
-		},
-	} {
-		if _, err := look(); err == nil || !strings.HasPrefix(err.Error(), "cannot get "+noun+": ") {
-			t.Errorf("error of %s: %v (R28)", noun, err)
-		}
+	mg := &databasev1alpha3.FavouriteDBInstance{}
+	c := connect(t, favouriteDBInstances(), mg, databasev1alpha3.FavouriteDBInstanceGroupVersionKind, &scriptedCloud{answer: "no object"})
+	if _, err := c.Observe(t.Context(), mg); err == nil || !strings.HasPrefix(err.Error(), "cannot get favourite db instance: ") {
+		t.Errorf("error %v (R28)", err)
 	}
 }

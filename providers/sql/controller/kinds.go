@@ -14,6 +14,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -118,9 +119,11 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 		func(r *postgresql.Role) map[string]string { return r.Labels }, nil)
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
 		role, err := get(ctx, s, r.Object, r.Want)
-		if err == nil {
-			role.Settings = postgresql.SpellSettings(role.Settings, r.Parameters.Settings)
+		if err != nil {
+			return nil, err
 		}
+		role.Settings = postgresql.SpellSettings(role.Settings, r.Parameters.Settings)
+		r.Outside, err = s.passwordDrift(ctx, r.Object, role, r.Secrets)
 		return role, err
 	}
 	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
@@ -135,6 +138,21 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretUserKey, r.Name)
 	}
 	return k
+}
+
+// passwordDrift compares the password of a role, unless it belongs to another object: logins must not reveal its password.
+func (s *server) passwordDrift(
+	ctx context.Context, mg resource.Managed, role *postgresql.Role, secrets map[string][]byte,
+) ([]parameters.Difference, error) {
+	password := postgresql.Secret(secrets["passwordSecretRef"])
+	if password == "" || ownerLabel(role.Labels) != string(mg.GetUID()) || meta.WasDeleted(mg) {
+		return nil, nil
+	}
+	refuses, err := s.RefusesPassword(ctx, role, password)
+	if !refuses {
+		return nil, err
+	}
+	return []parameters.Difference{{Path: "password", Desired: "(sensitive)", Observed: "(sensitive)"}}, nil
 }
 
 func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {

@@ -14,6 +14,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
@@ -106,7 +107,22 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, err
 	}
 	t.Public = ptr.To(err == nil && slices.Contains(access.Privileges, "CONNECT"))
-	return t, nil
+	r.Outside, err = s.passwordDrift(ctx, r.Object, role, r.Secrets)
+	for _, a := range []struct {
+		path     string
+		is, want bool
+	}{
+		{"bypassRls", *role.BypassRLS, false}, {"createDb", *role.CreateDB, false}, {"createRole", *role.CreateRole, false},
+		{"login", *role.Login, true}, {"replication", *role.Replication, false}, {"superuser", *role.Superuser, false},
+	} {
+		if a.is != a.want {
+			r.Outside = append(r.Outside, parameters.Difference{Path: a.path, Desired: fmt.Sprint(a.want), Observed: fmt.Sprint(a.is)})
+		}
+	}
+	if *role.ValidUntil != "infinity" {
+		r.Outside = append(r.Outside, parameters.Difference{Path: "validUntil", Desired: "infinity", Observed: *role.ValidUntil})
+	}
+	return t, err
 }
 
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
@@ -148,7 +164,8 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 // since it may connect to other databases such as postgres.
 func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	want := postgresql.Role{
-		Name: r.Name, Login: ptr.To(true), Labels: r.Labels, ConnectionLimit: r.Parameters.ConnectionLimit,
+		Name: r.Name, Login: ptr.To(true), ValidUntil: ptr.To("infinity"), Labels: r.Labels, ConnectionLimit: r.Parameters.ConnectionLimit,
+		Superuser: new(bool), CreateRole: new(bool), CreateDB: new(bool), Replication: new(bool), BypassRLS: new(bool),
 		Password: postgresql.Secret(r.Secrets["passwordSecretRef"]),
 	}
 	if want.Password == "" {
@@ -190,6 +207,9 @@ func (s *server) setPublic(ctx context.Context, database string, enabled bool) e
 // databases. The first step disables the login; each step can be repeated.
 func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	name, owner := r.Name, ownerLabel(r.Have.Labels)
+	if err := postgresql.CheckChange(s.Server, postgresql.Role{Name: name}); err != nil {
+		return err
+	}
 	disabled := s.DisableLogin(ctx, name)
 	if disabled != nil && !postgresql.IsNotFound(disabled) {
 		return disabled

@@ -39,7 +39,7 @@ type Database struct {
 }
 
 func (x *Database) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
-func (x *Database) named() (string, string)                  { return kindDatabase, x.Name }
+func (x *Database) named() (string, string)                  { return "database", x.Name }
 func (x *Database) verbs() verbs[Database]                   { return x }
 func (x *Database) where(s *Server) string                   { return s.config.Database }
 

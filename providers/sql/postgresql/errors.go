@@ -20,6 +20,7 @@ import (
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	codeNotSupported      = "0A000"
+	codeBadPassword       = "28P01"
 	codeBadText           = "22021"
 	codeBadValue          = "22023"
 	codeUniqueViolation   = "23505"
@@ -31,6 +32,7 @@ const (
 	codeDeadlock          = "40P01"
 	codeNoPrivilege       = "42501"
 	codeBadName           = "42602"
+	codeReservedName      = "42939"
 	codeNameTooLong       = "42622"
 	codeNoObject          = "42704"
 	codeDuplicateObject   = "42710"
@@ -206,6 +208,9 @@ func IsUnavailable(err error) bool {
 	_, silent := errors.AsType[*ConnectionError](err)
 	return silent || has(err, "08", "53", "57P", "58")
 }
+
+// IsReserved reports whether the object is a system object, or one that this client uses itself.
+func IsReserved(err error) bool { return has(err, codeReservedName) }
 
 // IsBusy reports whether the server has no connection left for us. Fewer connections may help.
 func IsBusy(err error) bool { return has(err, codeTooManyConns) }

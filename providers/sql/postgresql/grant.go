@@ -36,7 +36,7 @@ type Grant struct {
 }
 
 func (g *Grant) verbs() verbs[Grant]     { return g }
-func (g *Grant) named() (string, string) { return "", "" }
+func (g *Grant) named() (string, string) { return "grant", g.Role }
 
 // where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
 func (g *Grant) where(s *Server) string {

@@ -175,8 +175,6 @@ func TestSystemObjects(t *testing.T) {
 	}
 	for _, name := range []string{"postgres", "pg_monitor", "pg_mine", "public", "none", user.Name} {
 		refusesChanges(t, s, postgresql.Role{Name: name, ConnectionLimit: ptr(7)})
-		want(t, s.DisableLogin(t.Context(), name), postgresql.IsReserved, "reserved")
-		want(t, s.DropOwned(t.Context(), name), postgresql.IsReserved, "reserved")
 	}
 	for _, name := range []string{"information_schema", "pg_catalog", "pg_mine"} {
 		refusesChanges(t, s, postgresql.Schema{Database: own.Name, Name: name, Comment: ptr("mine")})
@@ -195,14 +193,4 @@ func refusesChanges[T any, P postgresql.Object[T]](t *testing.T, s *postgresql.S
 	want(t, postgresql.Update[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
 	want(t, postgresql.Delete[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
 	want(t, postgresql.ForceDelete[T, P](t.Context(), s, x), postgresql.IsReserved, "reserved")
-}
-
-// A name that is too long must not lead to an object whose name is its first part.
-func TestNameThatWouldBeCutOff(t *testing.T) {
-	t.Parallel()
-	s := connect(t)
-	r := newRole(t, s, postgresql.Role{Name: long(63)})
-	_, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name + "x"})
-	want(t, err, postgresql.IsNotFound, "not found")
-	want(t, s.DisableLogin(t.Context(), r.Name+"x"), postgresql.IsInvalid, "invalid")
 }

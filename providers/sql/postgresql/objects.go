@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,8 +20,8 @@ import (
 // An Object is a pointer to a Database, Role, Schema, Extension or Grant.
 type Object[T any] interface {
 	*T
-	where(s *Server) string     // the database to connect to
-	named() (kind, name string) // kind is empty for an object without a name
+	where(s *Server) string // the database to connect to
+	named() (kind, name string)
 	read(ctx context.Context, e executor) (*T, error)
 	verbs() verbs[T]
 }
@@ -33,7 +34,7 @@ type verbs[T any] interface {
 
 // Get returns the object with the identity of x, IsNotFound if it or its database does not exist.
 func Get[T any, P Object[T]](ctx context.Context, s *Server, x T) (found *T, err error) {
-	if kind, name := P(&x).named(); kind != "" && checkName(name) != nil {
+	if kind, name := P(&x).named(); checkName(name) != nil {
 		return nil, notFound(codeNoObject, kind, name) // PostgreSQL would look for the part that it keeps
 	}
 	err = s.on(ctx, P(&x).where(s), func(ctx context.Context, c *pgx.Conn) error {
@@ -72,8 +73,35 @@ func ForceDelete[T any, P Object[T]](ctx context.Context, s *Server, x T) error 
 	return remove[T, P](ctx, s, x, true)
 }
 
+// systemObjects are the names of objects that every server or every database has, or that PostgreSQL reserves, by kind.
+var systemObjects = map[string]*regexp.Regexp{
+	"database": regexp.MustCompile(`^(postgres|template[01])$`),
+	"role":     regexp.MustCompile(`^(postgres|public|none|pg_.*)$`),
+	"schema":   regexp.MustCompile(`^(information_schema|pg_.*)$`),
+}
+
+// CheckChange fails for an object that Create, Update and Delete refuse by its name: IsReserved, or PostgreSQL would cut the name off.
+func CheckChange[T any, P Object[T]](s *Server, x T) error {
+	kind, name := P(&x).named()
+	system, exist := systemObjects[kind]
+	own := kind == "database" && name == s.config.Database || kind == "role" && name == s.config.Username
+	if own || exist && system.MatchString(name) {
+		return reserved(kind, name)
+	}
+	return checkName(name)
+}
+
+func reserved(kind, name string) error {
+	return &Error{Code: codeReservedName, Message: fmt.Sprintf("%s %q is reserved for the server or the provider, and is not created, adopted, "+
+		"changed or deleted: choose another name, or set deletionPolicy to Orphan to delete the managed resource only", kind, name)}
+}
+
+// remove keeps schema public, too, which all users of a database need, although its owner may change it.
 func remove[T any, P Object[T]](ctx context.Context, s *Server, x T, force bool) error {
-	if err := s.checkDelete(P(&x).named()); err != nil {
+	if kind, name := P(&x).named(); kind == "schema" && name == "public" {
+		return reserved(kind, name)
+	}
+	if err := CheckChange[T, P](s, x); err != nil {
 		return err
 	}
 	return P(&x).verbs().remove(ctx, s, force)

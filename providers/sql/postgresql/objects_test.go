@@ -6,6 +6,7 @@ package postgresql_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -331,6 +332,39 @@ func TestPasswords(t *testing.T) {
 		err := postgresql.Update(t.Context(), s, postgresql.Role{Name: r.Name, Password: postgresql.Secret(unusable)})
 		want(t, err, postgresql.IsInvalid, "invalid")
 	}
+}
+
+func TestRefusesPassword(t *testing.T) {
+	t.Parallel()
+	super := connect(t)
+	limited, _ := administrator(t, super)
+	conn := superuser(t, "postgres")
+	r := newRole(t, super, postgresql.Role{Login: ptr(true), Password: "right"})
+	alter := func(what string) { execute(t, conn, "ALTER ROLE "+quote(r.Name)+" "+what) }
+	check := func(s *postgresql.Server, what string, wanted bool) {
+		t.Helper()
+		have, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.RefusesPassword(t.Context(), have, "right"); got != wanted || err != nil {
+			t.Errorf("%s: refused %t, want %t, %v", what, got, wanted, err)
+		}
+	}
+	key := strings.Repeat("A", 43) + "="
+	for what, refused := range map[string]bool{
+		"PASSWORD 'wrong'": true, "PASSWORD NULL": true, "PASSWORD 'right'": false, "NOLOGIN": false, "CONNECTION LIMIT 0": false,
+		"VALID UNTIL '2001-01-01'": false,
+		"PASSWORD 'SCRAM-SHA-256$50000:c2FsdHNhbHRzYWx0c2E=$" + key + ":" + key + "'": true,
+	} {
+		alter("LOGIN CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD 'right'")
+		alter(what)
+		check(super, what, refused)
+		check(limited, what, refused)
+	}
+	execute(t, conn, "SET password_encryption = md5")
+	alter("PASSWORD 'right'")
+	check(super, "MD5", true)
 }
 
 func TestRotationUnderLoad(t *testing.T) {

@@ -23,9 +23,6 @@ const (
 // DisableLogin removes a role's LOGIN and terminates its sessions, IsNotFound if there is none. It can be repeated. Sessions are
 // terminated before as well, since one may hold a lock on the role.
 func (s *Server) DisableLogin(ctx context.Context, role string) error {
-	if err := s.checkDelete(kindRole, role); err != nil {
-		return err
-	}
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		return s.asMember(ctx, c, c, []string{role}, func() error {
 			if err := endSessions(ctx, c, role); err != nil {
@@ -56,9 +53,6 @@ func endSessions(ctx context.Context, e executor, role string) error {
 // others. Databases that it owns are kept. It can be repeated. The error is IsNotFound if there is no such role, and IsConflict,
 // after all else is done, if we may not connect to a database in which it has objects or privileges.
 func (s *Server) DropOwned(ctx context.Context, role string) error {
-	if err := s.checkDelete(kindRole, role); err != nil {
-		return err
-	}
 	return s.sequence(ctx, func(ctx context.Context, use useConn) error {
 		h, err := s.footprint(ctx, use, role)
 		if err != nil || len(h.databases) == 0 {

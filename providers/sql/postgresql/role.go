@@ -17,6 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -47,7 +49,7 @@ type Role struct {
 
 func (x *Role) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Role) where(s *Server) string                   { return s.config.Database }
-func (x *Role) named() (string, string)                  { return kindRole, x.Name }
+func (x *Role) named() (string, string)                  { return "role", x.Name }
 func (x *Role) identity() *command                       { return statement("ROLE").name(x.Name) }
 func (x *Role) verbs() verbs[Role]                       { return ordinaryVerbs[Role, *Role]{x} }
 func (x *Role) drop(bool) *command                       { return statement("DROP ROLE").name(x.Name) }
@@ -125,6 +127,23 @@ const (
 var errUnusable = errors.New("the password is empty or contains characters that clients normalize differently, such as " +
 	"control characters, special spaces and ligatures: use letters, digits and punctuation")
 
+// RefusesPassword tries to log in as a role that Get returned. Only a refusal of the password counts, unless it has expired.
+func (s *Server) RefusesPassword(ctx context.Context, role *Role, password Secret) (refuses bool, err error) {
+	config := s.pool.config.Copy()
+	config.User, config.Password = role.Name, string(password)
+	err = s.sequence(ctx, func(ctx context.Context, _ useConn) error {
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err == nil {
+			closeConn(conn)
+		}
+		answer, answered := errors.AsType[*pgconn.PgError](err)
+		expired := *role.ValidUntil < time.Now().UTC().Format(time.RFC3339) // infinity is not
+		refuses = answered && answer.Code == codeBadPassword && !expired
+		return nil
+	})
+	return refuses, err
+}
+
 // verifier returns what PostgreSQL stores instead of a password, with a random salt: the server accepts it as well, so the password
 // does not occur in statements, which are logged. See RFC 5803 and RFC 7677.
 func verifier(password string) (string, error) {
@@ -180,7 +199,7 @@ type Schema struct {
 
 func (x *Schema) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Schema) where(*Server) string                     { return x.Database }
-func (x *Schema) named() (string, string)                  { return kindSchema, x.Name }
+func (x *Schema) named() (string, string)                  { return "schema", x.Name }
 func (x *Schema) identity() *command                       { return statement("SCHEMA").name(x.Name) }
 func (x *Schema) verbs() verbs[Schema]                     { return ordinaryVerbs[Schema, *Schema]{x} }
 func (x *Schema) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }
@@ -228,7 +247,7 @@ type Extension struct {
 
 func (x *Extension) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Extension) where(*Server) string                     { return x.Database }
-func (x *Extension) named() (string, string)                  { return kindExtension, x.Name }
+func (x *Extension) named() (string, string)                  { return "extension", x.Name }
 func (x *Extension) identity() *command                       { return statement("EXTENSION").name(x.Name) }
 func (x *Extension) verbs() verbs[Extension]                  { return ordinaryVerbs[Extension, *Extension]{x} }
 func (x *Extension) drop(cascade bool) *command               { return dropped(x.identity(), cascade) }
