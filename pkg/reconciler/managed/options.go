@@ -32,18 +32,18 @@ const (
 // A ReconcilerOption changes one thing about a Reconciler.
 type ReconcilerOption func(*Reconciler)
 
-// WithExternalConnecter sets what makes clients of the external system (A52).
+// WithExternalConnecter sets the connecter, which returns clients of the external system (A52).
 func WithExternalConnecter(c ExternalConnecter) ReconcilerOption {
 	return func(r *Reconciler) { r.connecter = c }
 }
 
-// WithTypedExternalConnecter sets what makes clients of the external system, for a connecter of one Go type.
+// WithTypedExternalConnecter is WithExternalConnecter for a connecter of one Go type.
 func WithTypedExternalConnecter[T resource.Managed](c TypedExternalConnecter[T]) ReconcilerOption {
 	return WithExternalConnecter(typedConnecter[T]{c})
 }
 
-// WithNewManaged sets how an empty object of the kind is made, for kinds that have no Go type: see package
-// resource/unstructured. Default: as the manager's scheme makes it.
+// WithNewManaged sets the constructor of empty objects, for kinds without a Go type: see package resource/unstructured. Default: that
+// of the manager's scheme.
 func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
 	return func(r *Reconciler) { r.newManaged = empty }
 }
@@ -51,14 +51,14 @@ func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
 // WithClient sets the client that reads and writes objects. Default: the manager's.
 func WithClient(c client.Client) ReconcilerOption { return func(r *Reconciler) { r.client = c } }
 
-// WithDefaultName sets how the external name of an object is chosen that has none. The choice must always be the same
-// for the same object. Default: its metadata.name (R63).
+// WithDefaultName sets how to choose an external name for an object without one. The choice must always be the same for the same
+// object. Default: its metadata.name (R63).
 func WithDefaultName(choose func(mg resource.Managed) string) ReconcilerOption {
 	return func(r *Reconciler) { r.defaultName = choose }
 }
 
-// WithVendorNames is for kinds whose external names the external system makes up: Create sets them (R65, R66). A
-// creation of such a kind whose result was never recorded waits for a person (N5).
+// WithVendorNames is for kinds whose names the external system chooses: Create sets them (R65, R66). A creation of such a kind without
+// a recorded result needs manual intervention (N5).
 func WithVendorNames() ReconcilerOption { return WithDefaultName(nil) }
 
 // WithTimeout bounds one pass, and so every call to the external system (R47). Default: 1 minute.
@@ -76,9 +76,9 @@ func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.creationGrace = d }
 }
 
-// WithConsistencyWindow sets how long after the beginning of a creation that was cut off a TypedCreateFinder that finds
-// nothing proves nothing, because the creation may still be under way or lookups lag behind (N26). It is never shorter than
-// the creation grace period. Default: 30 seconds.
+// WithConsistencyWindow sets how long after the begin of an interrupted creation a TypedCreateFinder that finds nothing proves nothing,
+// because the creation may be in progress or lookups may be stale (N26). It is never shorter than the creation grace period. Default:
+// 30 seconds.
 func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }
@@ -89,22 +89,22 @@ func WithParameters(rules parameters.Rules) ReconcilerOption {
 	return func(r *Reconciler) { r.parameters = rules }
 }
 
-// WithSecretInputInterval sets how often Secrets that objects refer to are read where nothing asks for it sooner (N30), and
-// so how long it may take until a changed one reaches the external system. Default: 10 minutes.
+// WithSecretInputInterval sets how often Secrets that objects refer to are read, unless a request comes sooner (N30), and so how long a
+// changed one may take to reach the external system. Default: 10 minutes.
 func WithSecretInputInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.inputInterval = d }
 }
 
-// WithReferences shares what is known of references with the reconcilers of other kinds, so that objects are deleted in
-// order. Default: each reconciler knows the references of its own kind only, which is enough to resolve them.
+// WithReferences shares known references with the reconcilers of other kinds, so that objects are deleted in order. Default: each
+// reconciler knows those of its own kind only, which is enough to resolve them.
 func WithReferences(shared *References) ReconcilerOption {
 	return func(r *Reconciler) { r.references = shared }
 }
 
 // WithBackgroundOperations makes Create, Update and Delete run in the background, for external systems whose calls take
-// longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show how
-// it goes. Of what a call sets on the object the external name is kept, and of the status what Observe does not set itself
-// afterwards. Default: calls are made within the pass.
+// longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show its
+// progress. Of what a call sets on the object the external name is kept, and of the status what Observe does not set afterwards.
+// Default: calls are made within the pass.
 func WithBackgroundOperations(timeout time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.callTimeout = timeout }
 }
@@ -126,10 +126,10 @@ func WithBackoff(first, most time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.backoff = backoff{first: first, most: most} }
 }
 
-// WithRecorder sets who records events. Default: the API server's events, source managed/<controller name> (R203).
+// WithRecorder sets the recorder of events. Default: the API server's events, source managed/<controller name> (R203).
 func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
 
-// WithMetrics sets where the reconciler counts and times what it does. Default: controller-runtime's registry, which its
+// WithMetrics sets the metrics. Default: controller-runtime's registry, which its
 // managers serve.
 func WithMetrics(m *telemetry.Metrics) ReconcilerOption {
 	return func(r *Reconciler) { r.instruments.metrics = m }
@@ -144,10 +144,10 @@ func WithTracerProvider(p trace.TracerProvider) ReconcilerOption {
 // WithLogger sets the logger. Default: the manager's.
 func WithLogger(l logr.Logger) ReconcilerOption { return func(r *Reconciler) { r.log = l } }
 
-// WithClock sets where the time comes from. Default: time.Now.
+// WithClock sets the clock. Default: time.Now.
 func WithClock(now func() time.Time) ReconcilerOption { return func(r *Reconciler) { r.now = now } }
 
-// WithRandom sets where the jitter of delays comes from: numbers in [0, 1). Default: math/rand.
+// WithRandom sets the source of jitter: numbers in [0, 1). Default: math/rand.
 func WithRandom(random func() float64) ReconcilerOption {
 	return func(r *Reconciler) { r.random = random }
 }
@@ -158,12 +158,12 @@ func (noConnecter) Connect(context.Context, resource.Managed) (ExternalClient, e
 	return nil, errors.New("this controller was set up without an external connecter")
 }
 
-// resync is how often every object is reconciled although nothing happened to it, also one that needs manual intervention
+// resync is how often every object is reconciled although nothing changed, also one that needs manual intervention
 // (R223).
 const resync = time.Hour
 
 // CacheOptions returns options for a manager's cache that hold what the reconciler reads and no more: of all Secrets
-// only connection Secrets, and no managed fields. Objects are reconciled every hour although nothing happened to them.
+// only connection Secrets, and no managed fields. Objects are reconciled every hour although nothing changed.
 func CacheOptions() cache.Options {
 	period := resync
 	return cache.Options{

@@ -48,8 +48,8 @@ func (p *pass) rememberKeys(details ConnectionDetails) {
 	}
 }
 
-// giveDetails gives the stored connection details to a client that is about to observe or update, unless it is for a deletion. It costs no request, since connection
-// Secrets are cached.
+// giveDetails gives the stored connection details to a client before Observe and Update, but not for a deletion. It costs no request,
+// since connection Secrets are cached.
 func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	user, uses := optional[ConnectionDetailsUser](p.external)
 	if !uses || meta.WasDeleted(p.managed) {
