@@ -24,9 +24,9 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 const (
 	mostCode       = 50_920
 	mostTests      = 43_925
-	mostPackage    = 1500 // of code
+	mostPackage    = 1500  // of code
 	mostManaged    = 4_000 // of code in pkg/reconciler/managed and the packages that nothing else imports
-	mostSecretRoad = 1300 // of code that publishes and copies connection Secrets
+	mostSecretRoad = 1300  // of code that publishes and copies connection Secrets
 )
 
 // largePackages lists the packages with more code than mostPackage, with the reason that they are one package.

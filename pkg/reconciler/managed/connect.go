@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -128,7 +129,7 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, 
 		if span == nil {
 			return
 		}
-		span.SetAttributes(attributeKind.String(r.instruments.name), attributeOutcome.String(string(outcome)))
+		span.SetAttributes(attribute.String("bowline.kind", r.instruments.name), attribute.String("bowline.outcome", string(outcome)))
 		if err != nil {
 			span.SetStatus(codes.Error, string(outcome))
 		}

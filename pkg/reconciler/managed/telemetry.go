@@ -35,9 +35,6 @@ type instruments struct {
 	tracer trace.Tracer
 }
 
-// tracerName is the scope of our spans.
-const tracerName = "github.com/bowline-dev/bowline/pkg/reconciler/managed"
-
 // mustBegin sets what no option set. It fails only where the program registered a metric of our names.
 func (i *instruments) mustBegin(kind string) {
 	if i.metrics == nil {
@@ -50,7 +47,7 @@ func (i *instruments) mustBegin(kind string) {
 	if i.spans == nil {
 		i.spans = otel.GetTracerProvider()
 	}
-	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer(tracerName)
+	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer("github.com/bowline-dev/bowline/pkg/reconciler/managed")
 }
 
 // neverReady is true for an object that was never Ready. In doubt it was: a time that is not measured harms less than one that is
@@ -77,32 +74,21 @@ func (r *Reconciler) measureEnd(ctx context.Context, p *pass, o outcome) {
 	r.describeSpan(ctx, p, o)
 }
 
-// Attributes of spans. Other than metrics, they identify the object.
-const (
-	attributeKind         = attribute.Key("bowline.kind")
-	attributeNamespace    = attribute.Key("bowline.namespace")
-	attributeName         = attribute.Key("bowline.name")
-	attributeExternalName = attribute.Key("bowline.external_name")
-	attributePass         = attribute.Key("bowline.pass")
-	attributeOutcome      = attribute.Key("bowline.outcome")
-	attributeReason       = attribute.Key("bowline.reason")
-)
-
-// describeSpan sets on the span of a pass which object it is about and how it ended: at the end, since the external name may
-// be known only then. The error of the outcome is redacted already.
+// describeSpan sets on the span of a pass its object, which metrics do not have, and how it ended: at the end, since the external name
+// may be known only then. The error of the outcome is redacted already.
 func (r *Reconciler) describeSpan(ctx context.Context, p *pass, o outcome) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.SetAttributes(
-		attributeKind.String(r.instruments.name),
-		attributePass.String(string(controller.ReconcileIDFromContext(ctx))),
-		attributeNamespace.String(p.managed.GetNamespace()),
-		attributeName.String(p.managed.GetName()),
-		attributeExternalName.String(meta.GetExternalName(p.managed)),
-		attributeOutcome.String(o.End.String()),
-		attributeReason.String(string(o.Reason)),
+		attribute.String("bowline.kind", r.instruments.name),
+		attribute.String("bowline.pass", string(controller.ReconcileIDFromContext(ctx))),
+		attribute.String("bowline.namespace", p.managed.GetNamespace()),
+		attribute.String("bowline.name", p.managed.GetName()),
+		attribute.String("bowline.external_name", meta.GetExternalName(p.managed)),
+		attribute.String("bowline.outcome", o.End.String()),
+		attribute.String("bowline.reason", string(o.Reason)),
 	)
 	if o.End.Bad() {
 		span.SetStatus(codes.Error, o.Err.Error())
