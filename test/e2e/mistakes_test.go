@@ -60,7 +60,7 @@ func mistakes(t *testing.T, s *stage) {
 			name:   "missing-secret",
 			setup:  func(t *testing.T, name string) { p.Create(t, p.Config(name)) },
 			reason: failure.ProviderConfigUnavailable,
-			wants:  []string{"credentials-missing-secret", "not found"},
+			wants:  []string{"credentials-missing-secret", "does not exist"},
 			mend:   func(t *testing.T, name string) { p.Create(t, credentials(name, key)) },
 		},
 		{
