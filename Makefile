@@ -73,7 +73,7 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
-FUZZ = FuzzLife:pkg/reconciler/managed FuzzProperties:pkg/kind/parameters FuzzDerive:pkg/connection
+FUZZ = FuzzLife:pkg/reconciler/managed FuzzKinds:test/fuzz FuzzProperties:pkg/kind/parameters FuzzDerive:pkg/connection
 
 # Without the coverage that go test -fuzz builds in: requests and goroutines make it noise, and minutes go into compiling for it.
 .PHONY: fuzz
