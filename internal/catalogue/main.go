@@ -53,8 +53,8 @@ If the condition Ready of a KubernetesTarget is not True, its reason is one of t
 const configs = `
 ## ProviderConfigs
 
-If the condition Ready of a ProviderConfig is not True, its reason is one of these, or ExternalSystemRefused or
-ExternalSystemUnreachable, see above.
+If the condition Ready of a ProviderConfig is not True, its reason is one of these, or ExternalSystemRefused,
+ExternalSystemUnreachable or ExternalSystemUntrusted, see above.
 `
 
 func main() {

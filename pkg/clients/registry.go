@@ -54,7 +54,7 @@ type Registry struct {
 	mu        sync.Mutex
 	pools     map[any]pool // by Factory
 	stopped   bool
-	listeners map[schema.GroupKind]func(types.NamespacedName)
+	listeners sync.Map // from schema.GroupKind to func(types.NamespacedName). Clients may make calls while mu is held.
 }
 
 type pool interface {
@@ -71,14 +71,10 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 	}
 	r := &Registry{
 		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), pools: map[any]pool{},
-		listeners: map[schema.GroupKind]func(types.NamespacedName){},
 	}
 	r.limits.OnChange = func(key limits.Key) {
-		r.mu.Lock()
-		callback := r.listeners[schema.GroupKind{Group: key.Group, Kind: key.Kind}]
-		r.mu.Unlock()
-		if callback != nil {
-			callback(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+		if callback, ok := r.listeners.Load(schema.GroupKind{Group: key.Group, Kind: key.Kind}); ok {
+			callback.(func(types.NamespacedName))(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
 		}
 	}
 	return r, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -161,9 +157,7 @@ func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, ob
 
 // OnChange sets the callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
 func (r *Registry) OnChange(kind schema.GroupVersionKind, callback func(types.NamespacedName)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listeners[kind.GroupKind()] = callback
+	r.listeners.Store(kind.GroupKind(), callback)
 }
 
 // Check returns why a ProviderConfig cannot be used: by what it declares, and by what the external system answered to the calls of

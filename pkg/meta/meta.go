@@ -304,12 +304,17 @@ func CheckRecreate(o metav1.Object, now time.Time) error {
 	return nil
 }
 
+// EndRecreate removes the permission to create an external resource again.
+func EndRecreate(o metav1.Object) {
+	annotations := maps.Clone(o.GetAnnotations())
+	delete(annotations, AnnotationKeyRecreate)
+	o.SetAnnotations(annotations)
+}
+
 // endPermission removes a permission that was used. One by time has ended as soon as a later creation succeeds.
 func endPermission(o metav1.Object) {
-	annotations := maps.Clone(o.GetAnnotations())
-	if value := annotations[AnnotationKeyRecreate]; value != "" && value == string(o.GetUID()) {
-		delete(annotations, AnnotationKeyRecreate)
-		o.SetAnnotations(annotations)
+	if value := o.GetAnnotations()[AnnotationKeyRecreate]; value != "" && value == string(o.GetUID()) {
+		EndRecreate(o)
 	}
 }
 

@@ -64,7 +64,7 @@ type ClassSpecTemplate struct {
 	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
-	// RecreatePolicy is what happens if an external resource was deleted by somebody else: Always creates it again, OnRequest only
+	// RecreatePolicy is what happens if an external resource was deleted outside Bowline: Always creates it again, OnRequest only
 	// once a person permits it with the annotation bowline.dev/recreate on the managed resource. Default: OnRequest for kinds whose
 	// external resources hold data, which an empty one would lack, else Always (N38).
 	// +optional

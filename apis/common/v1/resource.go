@@ -29,7 +29,7 @@ type ResourceSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// RecreatePolicy is what happens if the external resource was deleted by somebody else: Always creates it again, OnRequest
+	// RecreatePolicy is what happens if the external resource was deleted outside Bowline: Always creates it again, OnRequest
 	// only once a person permits it with the annotation bowline.dev/recreate. Default: OnRequest for kinds whose external
 	// resources hold data, which an empty one would lack, else Always.
 	// +optional
@@ -70,7 +70,7 @@ type NamespacedResourceSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// RecreatePolicy is what happens if the external resource was deleted by somebody else: Always creates it again, OnRequest
+	// RecreatePolicy is what happens if the external resource was deleted outside Bowline: Always creates it again, OnRequest
 	// only once a person permits it with the annotation bowline.dev/recreate. Default: OnRequest for kinds whose external
 	// resources hold data, which an empty one would lack, else Always.
 	// +optional

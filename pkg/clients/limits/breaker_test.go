@@ -80,6 +80,10 @@ func request(t *testing.T, r *limits.Registry, s *system, c limits.Config) strin
 	if failure.Of(err).Reason != notSent.Reason {
 		t.Errorf("%s is classified as %s", notSent.Reason, failure.Of(err).Reason)
 	}
+	known, health := r.Check(key, limits.Version{})
+	if reason := notSent.Reason; reason != failure.ExternalSystemThrottled && (!known || failure.Of(health).Reason != reason) {
+		t.Errorf("requests are %s, and the health of the ProviderConfig is known: %t, %v", reason, known, health)
+	}
 	return fmt.Sprint(words[notSent.Reason], " ", wait(t, err))
 }
 

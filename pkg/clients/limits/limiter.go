@@ -170,7 +170,7 @@ func (c *call) end(r response) {
 	l.mu.Lock()
 	known, fault := l.health()
 	l.breaker.record(now, c.generation, r)
-	l.answered = l.answered || r.result != unknown && r.result != noResponse
+	l.answered = l.answered || r.result < noResponse && r.result != unknown
 	l.typical += (now.Sub(c.began) - l.typical) / 8
 	l.inFlight--
 	knownNow, faultNow := l.health()
@@ -182,7 +182,7 @@ func (c *call) end(r response) {
 
 // health is what calls revealed about the ProviderConfig, without what passes by itself. The caller holds the lock.
 func (l *Limiter) health() (known bool, fault result) {
-	if fault := l.breaker.fault; fault == refused || fault == noResponse {
+	if fault := l.breaker.fault; fault != unknown && fault != throttled {
 		return true, fault
 	}
 	return l.answered, unknown

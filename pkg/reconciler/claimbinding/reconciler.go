@@ -265,7 +265,7 @@ func Reasons() []event.Explanation {
 			"A template in the annotation bowline.dev/connection-keys is invalid. The claim's Secret has all other keys.",
 			"Read the message: it names the keys."),
 		event.Explain(event.Reason(failure.ConnectionDetailsLost), "The connection Secret of the managed resource lost keys. Ready is False if "+
-			"the claim's Secret lacks them too.", "Read the message: it names the keys. Ask your platform team, who sees what to do."),
+			"the claim's Secret lacks them too.", "Read the message: it names the keys. Ask your platform team, which can see what to do."),
 		event.Explain("ClassSelected", "A class was selected for the claim, by its selector or by default.", ""),
 		event.Explain(ReasonProvisioned, "A managed resource was created for the claim.", ""),
 		event.Explain(ReasonBound, "The claim is bound to its managed resource, which no other claim can use.", ""),

@@ -28,10 +28,10 @@ import (
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	replay, permitted := p.mustReplay(), p.allows(xpv1.ManagementActionCreate)
 	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
-	if p.observation.ResourceExists && replay && (foreign || !permitted) { // it is taken as it is
-		return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
-	}
-	if p.observation.ResourceExists && !replay {
+	if p.observation.ResourceExists && (!replay || foreign || !permitted) {
+		if meta.ExternalCreateUnacknowledged(p.managed) { // its result was lost, and the resource exists (N36)
+			return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
+		}
 		return flow.Next()
 	}
 	if !permitted {

@@ -41,6 +41,7 @@ type inputsRead struct {
 	at         time.Time
 	generation int64
 	requested  string
+	values     map[string][]byte
 }
 
 // readInputs reads the Secrets that the object's parameters refer to, before anything is asked of the external system
@@ -55,12 +56,14 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	last := p.memory.inputs
 	if now.generation == last.generation && now.requested == last.requested && now.at.Sub(last.at) < r.inputInterval {
 		p.inputs.rotated = p.memory.rotated
+		user.UseSecretInputs(last.values)
 		return flow.Next()
 	}
 	if o := r.loadInputs(ctx, p); o.End != flow.Continue {
 		return o
 	}
-	user.UseSecretInputs(p.inputs.read.values) // Observe may compare them
+	now.values = p.inputs.read.values // Observe may compare them
+	user.UseSecretInputs(now.values)
 	p.memory.inputs = now
 	recorder, records := p.managed.(resource.SecretInputRecorder)
 	p.inputs.rotated = records && !reflect.DeepEqual(p.inputs.read.versions, recorder.GetSecretInputs())
@@ -101,7 +104,7 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return failed(ReasonCannotReadInputs, err)
 	}
-	p.inputs.read = found
+	p.inputs.read, p.memory.inputs.values = found, found.values
 	p.memory.give(found.values)
 	return flow.Next()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -17,8 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// own refuses an external resource that does not belong to the object (N24), and a loss of its own one. The object then shows nothing
-// of the other's.
+// own refuses an external resource of another owner, of which the object then shows nothing (N24), and the loss of its own one (N38).
 func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	switch {
 	case !p.observation.ResourceExists:
@@ -89,12 +89,12 @@ func (p *pass) owns() bool {
 
 // adopt adds our finalizer to an object whose external resource it did not create, and stores its external name (R51, R63,
 // R72). It follows update, which labels the external resource: if the process dies between the two, the label shows the owner
-// (N23). An object that only observes needs no finalizer: once it may do more it adopts what it observes. A creation whose
-// result was lost has one now: the resource exists (N36).
+// (N23). An object that only observes needs no finalizer: once it may do more it adopts what it observes. A permission
+// to create the resource again ends where it exists (N38).
 func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
-	found := meta.ExternalCreateUnacknowledged(p.managed) && !p.mustReplay()
+	spent := meta.CheckRecreate(p.managed, r.now()) == nil
 	held := meta.FinalizerExists(p.managed, Finalizer) || p.onlyObserves()
-	if !found && held && p.annotations[meta.AnnotationKeyExternalName] != "" {
+	if !spent && held && p.annotations[meta.AnnotationKeyExternalName] != "" {
 		return flow.Next()
 	}
 	name := meta.GetExternalName(p.managed)
@@ -103,8 +103,8 @@ func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
 			meta.AddFinalizer(o, Finalizer)
 		}
 		meta.SetExternalName(o, name)
-		if found {
-			meta.SetExternalCreateSucceeded(o, r.now())
+		if spent {
+			meta.EndRecreate(o)
 		}
 	}))
 }
@@ -120,7 +120,13 @@ func HadExternalResource(o metav1.Object) bool {
 // checkLost ends the pass of an object whose external resource held data and is gone: an empty one would hide the loss (N38). Polls
 // continue, so that the object recovers once the resource is restored.
 func (r *Reconciler) checkLost(p *pass) outcome {
-	if p.ended.verb == verbCreate || !HadExternalResource(p.managed) || r.recreates(p.managed) {
+	reported := p.memory.seen || p.ready.Status == corev1.ConditionTrue || p.ready.Reason == xpv1.ReasonResourceLost
+	had := HadExternalResource(p.managed) || reported && !meta.ExternalCreateUnacknowledged(p.managed)
+	policy := r.recreatePolicy
+	if o, ok := p.managed.(resource.Recreatable); ok {
+		policy = cmp.Or(o.GetRecreatePolicy(), policy)
+	}
+	if p.ended.verb == verbCreate || !had || policy == xpv1.RecreateAlways {
 		return flow.Next()
 	}
 	if o := r.awaitAppearance(p); o.End != flow.Continue {
@@ -136,13 +142,4 @@ func (r *Reconciler) checkLost(p *pass) outcome {
 		"external resource %q is gone, with its data, and is not created again: restore it under this name, or correct the annotation %s; to "+
 			"create an empty one, set the annotation %s to %q (%w)", meta.GetExternalName(p.managed), meta.AnnotationKeyExternalName,
 		meta.AnnotationKeyRecreate, p.managed.GetUID(), refused)))
-}
-
-// recreates is true if an external resource that is gone is created again without permission.
-func (r *Reconciler) recreates(mg resource.Managed) bool {
-	policy := r.recreatePolicy
-	if o, ok := mg.(resource.Recreatable); ok {
-		policy = cmp.Or(o.GetRecreatePolicy(), policy)
-	}
-	return policy == xpv1.RecreateAlways
 }

@@ -118,7 +118,7 @@ type Clients interface {
 	OnChange(of schema.GroupVersionKind, callback func(types.NamespacedName))
 }
 
-// WithClients sets who decides condition Ready of ProviderConfigs that are not deleted. Default: nothing, and there is none.
+// WithClients sets the source of condition Ready of ProviderConfigs that are not deleted. Default: none is written.
 func WithClients(c Clients) Option {
 	return func(r *Reconciler) { r.clients = c }
 }
@@ -274,14 +274,14 @@ func (p *pass) notReady(reason xpv1.ConditionReason, message string) {
 }
 
 // checkHealth decides condition Ready of a ProviderConfig that is not being deleted. After a start it is not known what the external
-// system answered to earlier calls: with users, who make the next one soon, the condition stays until then.
+// system answered to earlier calls: while objects use the configuration, the condition stays until their next call.
 func (r *Reconciler) checkHealth(ctx context.Context, p *pass) {
 	if r.clients == nil || meta.WasDeleted(p.config) {
 		return
 	}
 	called, err := r.clients.Check(ctx, p.config, r.kind)
 	answer := func(reason xpv1.ConditionReason) bool {
-		return reason == failure.ExternalSystemRefused || reason == failure.ExternalSystemUnreachable
+		return reason != failure.ProviderConfigUnavailable && failure.IsOutOfReach(reason)
 	}
 	switch reason := failure.Of(err).Reason; {
 	case err != nil && answer(reason):

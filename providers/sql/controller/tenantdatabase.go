@@ -66,8 +66,8 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 	}
 }
 
-// getTenant returns nil if neither role nor database exist, or if the database was created and is gone. The labels are those of the role, which is created first and deleted
-// last.
+// getTenant returns nil if neither role nor database exist, or if the database was created and is gone. The labels are those of the
+// role, which is created first and deleted last.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
 	role, err := get(ctx, s, r.Object, postgresql.Role{Name: name})
@@ -107,6 +107,9 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, err
 	}
 	t.Public = ptr.To(err == nil && slices.Contains(access.Privileges, "CONNECT"))
+	if ownerLabel(role.Labels) != string(r.Object.GetUID()) {
+		return t, nil // an update makes it ours first
+	}
 	r.Outside, err = s.passwordDrift(ctx, r.Object, role, r.Secrets)
 	for _, a := range []struct {
 		path     string

@@ -137,6 +137,9 @@ func (s *Server) RefusesPassword(ctx context.Context, role *Role, password Secre
 			closeConn(conn)
 		}
 		answer, answered := errors.AsType[*pgconn.PgError](err)
+		if err != nil && !answered {
+			return err
+		}
 		expired := *role.ValidUntil < time.Now().UTC().Format(time.RFC3339) // infinity is not
 		refuses = answered && answer.Code == codeBadPassword && !expired
 		return nil
