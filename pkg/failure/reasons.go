@@ -35,8 +35,11 @@ const (
 )
 
 // IsOutOfReach is true for reasons why the external system cannot be used at all, maybe for good.
-func IsOutOfReach(r Reason) bool {
-	return r == ExternalSystemUnreachable || r == ExternalSystemUntrusted || r == ExternalSystemRefused || r == ProviderConfigUnavailable
+func IsOutOfReach(r Reason) bool { return IsSystemOutOfReach(r) || r == ProviderConfigUnavailable }
+
+// IsSystemOutOfReach is true for those of them that calls to the external system show, not the ProviderConfig alone.
+func IsSystemOutOfReach(r Reason) bool {
+	return r == ExternalSystemUnreachable || r == ExternalSystemUntrusted || r == ExternalSystemRefused
 }
 
 // An Explanation says what a reason means and what to do about it.

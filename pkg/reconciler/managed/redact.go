@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -18,30 +19,30 @@ func (r *Reconciler) redact(ctx context.Context, p *pass, err error) error {
 	return redact.Error(err, r.secretsOfPass(ctx, p)...)
 }
 
-// redactConditions keeps them out of the conditions that the client set.
-func (r *Reconciler) redactConditions(ctx context.Context, p *pass) error {
-	now, err := treeOf(p.managed)
-	if err != nil {
-		return err
-	}
+// redactConditions keeps them out of the conditions that the client set, and returns the object as a tree without them.
+func (r *Reconciler) redactConditions(ctx context.Context, p *pass, status any) (tree, error) {
 	before, _ := conditionsOf(p.before.status) // what cannot be read is no condition
-	after, err := conditionsOf(now["status"])
+	after, err := conditionsOf(status)
 	if err != nil {
-		return p.rebuild(func(u tree) { delete(section(u, "status"), "conditions") })
+		return nil, err
 	}
 	var secrets [][]byte
 	for _, c := range after.Conditions {
-		if c.Message == "" || c.Message == before.GetCondition(c.Type).Message {
+		was := before.GetCondition(c.Type)
+		if c.Message == "" || c.Message == was.Message {
 			continue
 		}
 		if secrets == nil {
 			secrets = r.secretsOfPass(ctx, p)
 		}
 		if text := redact.Text(c.Message, secrets); text != c.Message {
-			p.managed.SetConditions(p.managed.GetCondition(c.Type).WithMessage(text))
+			if c = c.WithMessage(text); flow.Same(c, was) {
+				c.LastTransitionTime = was.LastTransitionTime
+			}
+			p.managed.SetConditions(c)
 		}
 	}
-	return nil
+	return treeOf(p.managed)
 }
 
 // redactDrift keeps them out of differences, which events, conditions, the status and plans repeat.

@@ -55,9 +55,6 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 		p.note(e)
 	}
 	r.logOutcome(ctx, p, o, news)
-	if err := r.redactConditions(ctx, p); err != nil {
-		return reconcile.Result{}, err
-	}
 	p.setConditions(o)
 	r.record(ctx, p, p.happened)
 	overtaken, err := r.writeStatus(ctx, p)

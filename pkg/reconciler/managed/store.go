@@ -28,14 +28,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// writeStatus stores the status if it changed. If another writer was first, its write brings the object back.
+// writeStatus stores the status, without secrets, if it changed. If another writer was first, its write brings the object back.
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
 	now, err := treeOf(p.managed)
-	if err != nil {
+	if err != nil || reflect.DeepEqual(now["status"], p.before.status) {
 		return false, err
 	}
-	if reflect.DeepEqual(now["status"], p.before.status) {
-		return false, nil
+	if now, err = r.redactConditions(ctx, p, now["status"]); err != nil || reflect.DeepEqual(now["status"], p.before.status) {
+		return false, err
 	}
 	put(now, "status", p.before.status)
 	before := r.newManaged()

@@ -280,15 +280,12 @@ func (r *Reconciler) checkHealth(ctx context.Context, p *pass) {
 		return
 	}
 	called, err := r.clients.Check(ctx, p.config, r.kind)
-	answer := func(reason xpv1.ConditionReason) bool {
-		return reason != failure.ProviderConfigUnavailable && failure.IsOutOfReach(reason)
-	}
 	switch reason := failure.Of(err).Reason; {
-	case err != nil && answer(reason):
+	case err != nil && failure.IsSystemOutOfReach(reason):
 		p.notReady(reason, err.Error())
 	case err != nil:
 		p.notReady(ReasonUnusable, err.Error())
-	case called || p.users == 0 || !answer(p.config.GetCondition(xpv1.TypeReady).Reason):
+	case called || p.users == 0 || !failure.IsSystemOutOfReach(p.config.GetCondition(xpv1.TypeReady).Reason):
 		p.ready = xpv1.Available().WithObservedGeneration(p.config.GetGeneration())
 	}
 }
