@@ -8,12 +8,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
@@ -40,7 +44,7 @@ type Server interface {
 }
 
 // References knows which objects of a process refer to which. It watches the kinds that are referred to, so that an object
-// that waits for another is enqueued as soon as that can be used, without polling.
+// that waits for another is enqueued as soon as that can be used, without polling; and the connection Secrets of the objects.
 type References struct {
 	mgr      manager.Manager
 	tracker  *reference.Tracker
@@ -112,6 +116,38 @@ func (s *References) watch(kind schema.GroupVersionKind) bool {
 	}
 	s.arrivals.Dismiss(kind)
 	return true
+}
+
+// WatchSecrets enqueues the owner, of a kind that is served, of a connection Secret that is deleted, or loses keys or its owner.
+func (s *References) WatchSecrets(ctx context.Context, kind schema.GroupVersionKind, c client.Reader) error {
+	informer, err := s.mgr.GetCache().GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching connection Secrets: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*corev1.Secret), after.(*corev1.Secret)
+			if len(connection.Missing(is, slices.Collect(maps.Keys(was.Data)))) > 0 || !reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {
+				s.wakeOwner(ctx, kind, was, c)
+			}
+		},
+		DeleteFunc: func(o any) { s.wakeOwner(ctx, kind, objects.FromInformer(o), c) },
+	})
+	return err
+}
+
+func (s *References) wakeOwner(ctx context.Context, kind schema.GroupVersionKind, secret client.Object, c client.Reader) {
+	owner := metav1.GetControllerOfNoCopy(secret)
+	if owner == nil || owner.Kind != kind.Kind {
+		return
+	}
+	for _, namespace := range []string{"", secret.GetNamespace()} { // the kind may be of either scope
+		name, o := types.NamespacedName{Namespace: namespace, Name: owner.Name}, s.example(kind)
+		if err := c.Get(ctx, name, o); err == nil && o.GetUID() == owner.UID {
+			s.wake(reference.Dependent{Kind: kind, Name: client.ObjectKeyFromObject(o)})
+			return
+		}
+	}
 }
 
 // arrived enqueues the objects that wait for a kind that was just installed. The first of them watches it.

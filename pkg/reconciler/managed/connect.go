@@ -6,19 +6,12 @@ package managed
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // connect makes the client of this pass (R18), and reads the secret inputs that it needs.
@@ -108,61 +101,4 @@ func keepName(mg resource.Managed) func() {
 			meta.SetExternalName(mg, name)
 		}
 	}
-}
-
-// beginCall begins to measure a call. end, which is to be deferred, records it, also if it panics, in which case its outcome is
-// unknown. The text of the error is not recorded: it may hold a secret that is not known as one yet. The span of the pass has it,
-// redacted.
-func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, end func(result *error)) {
-	began, span := r.now(), trace.Span(nil)
-	if trace.SpanFromContext(ctx).IsRecording() {
-		ctx, span = r.instruments.tracer.Start(ctx, string(v), trace.WithSpanKind(trace.SpanKindClient))
-	}
-	return ctx, func(result *error) {
-		err := *result
-		if cause := recover(); cause != nil {
-			defer panic(cause)
-			err = failure.OutcomeUnknown(errors.New("the call panicked"))
-		}
-		outcome := telemetry.OutcomeOf(err)
-		r.instruments.kind.Called(string(v), outcome, r.now().Sub(began))
-		if span == nil {
-			return
-		}
-		span.SetAttributes(attribute.String("bowline.kind", r.instruments.name), attribute.String("bowline.outcome", string(outcome)))
-		if err != nil {
-			span.SetStatus(codes.Error, string(outcome))
-		}
-		span.End()
-	}
-}
-
-// A sighting is what the last observation of a pass found.
-type sighting struct {
-	observed    bool
-	observation ExternalObservation
-	// chosen are the parameters as Observe completed them with what the external system chose.
-	chosen tree
-}
-
-// observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
-// reports the whole story. One without a name does not exist yet, as far as can be known (R69).
-func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
-	var o ExternalObservation
-	if meta.GetExternalName(p.managed) != "" {
-		if given := r.giveDetails(ctx, p); given.End != flow.Continue {
-			return given
-		}
-		var err error
-		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
-			err = p.takeChosen()
-		}
-		if err != nil {
-			return failed(ReasonCannotObserve, callFailed("observing", err))
-		}
-	}
-	p.observation, p.observed = o, true
-	p.memory.seen = p.memory.seen || o.ResourceExists
-	r.redactDrift(ctx, p)
-	return flow.Next()
 }

@@ -6,15 +6,111 @@ package managed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+// guardDeletion is guard for an object under deletion. It also removes the finalizer of one whose external resource is to stay.
+func (r *Reconciler) guardDeletion(ctx context.Context, p *pass) outcome {
+	return flow.Run(ctx, p, r.checkFinalizer, r.awaitOperation, r.releaseAbandoned, r.readReferences, r.checkPaused, r.releaseOrphan,
+		r.checkPolicies)
+}
+
+// checkFinalizer ends the pass of an object under deletion that has our finalizer no more.
+func (r *Reconciler) checkFinalizer(ctx context.Context, p *pass) outcome {
+	if meta.FinalizerExists(p.managed, Finalizer) {
+		return flow.Next()
+	}
+	return r.awaitFinalizers(ctx, p)
+}
+
+// releaseAbandoned removes the finalizer if the user asked to orphan the external resource, in whatever state it is (N31).
+func (r *Reconciler) releaseAbandoned(ctx context.Context, p *pass) outcome {
+	if meta.OrphansOnDelete(p.managed) {
+		return r.release(ctx, p, "as the annotation "+meta.AnnotationKeyOrphanOnDelete+" requests")
+	}
+	return flow.Next()
+}
+
+// releaseOrphan removes the finalizer of an object whose policies keep its external resource (R57, N3).
+func (r *Reconciler) releaseOrphan(ctx context.Context, p *pass) outcome {
+	if !resource.MayDeleteExternal(p.managed) {
+		return r.release(ctx, p, "since the policies of the object do not permit its deletion")
+	}
+	return flow.Next()
+}
+
+// awaitFinalizers waits until ours is the last finalizer: what added another one may still need the external resource (N37).
+func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) outcome {
+	return flow.AwaitFinalizers(p.managed, Finalizer)
+}
+
+// dependentsPatience is how long a deletion waits for objects that refer to the deleted one and are being deleted too.
+const dependentsPatience = 5 * time.Minute
+
+// dependentsPoll is how often a deletion looks for them without a wakeup, which those of another process do not cause.
+const dependentsPoll = 5 * time.Second
+
+// awaitDependents waits until objects that refer to this one are deleted, if they are being deleted too (N32): most external
+// systems refuse another order. It does not wait for what cannot end, nor for ever.
+func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
+	self := r.dependent(client.ObjectKeyFromObject(p.managed))
+	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
+	if left > 0 && r.queue.Load() != nil { // where no controller runs, no other object is reconciled
+		first, found, err := r.references.FirstUnresolved(ctx, self)
+		if err != nil {
+			return failed(ReasonCannotDelete, failure.With(failure.InternalError, fmt.Errorf("looking for objects that may refer to this one: %w", err)))
+		}
+		if found {
+			return flow.AwaitFor(failure.WaitingForDependents, shortestPoll, "Deletion waits until the references of other objects that are being "+
+				"deleted are known, such as "+watch.Names(first)+".")
+		}
+	}
+	live := r.live
+	if p.memory.failures > 0 {
+		live = nil // once is enough: a watch that was behind has caught up
+	}
+	deleting, stuck, err := r.references.Deleting(ctx, self, r.client, live, needsIntervention)
+	if err != nil {
+		return failed(ReasonCannotDelete, failure.With(failure.InternalError, fmt.Errorf("looking for objects that refer to this one: %w", err)))
+	}
+	if len(deleting) > 0 && left <= 0 {
+		stuck, deleting = append(stuck, deleting...), nil
+	}
+	if len(stuck) > 0 && !p.memory.disorderNoted {
+		p.note(event.Warning(ReasonDisorder, errors.New("not waiting any longer for objects that refer to this one: "+watch.Names(stuck...))))
+		p.memory.disorderNoted = true
+	}
+	if len(deleting) == 0 {
+		return flow.Next()
+	}
+	r.references.AwaitDeletion(self, deleting)
+	return flow.AwaitFor(failure.WaitingForDependents, min(left, dependentsPoll),
+		"Deletion waits for objects that refer to this one and are being deleted, too: "+watch.Names(deleting...)+".")
+}
+
+// needsIntervention is true for an object whose deletion continues only when a person acts.
+func needsIntervention(o client.Object) bool {
+	mg, ok := asManaged(o)
+	if !ok {
+		return meta.IsPaused(o)
+	}
+	interrupted := meta.ExternalCreateIncomplete(o) && xpv1.FailureOf(mg).Reason == failure.CreateInterrupted
+	return meta.IsPaused(o) || mg.GetManagementPolicies().Empty() || interrupted
+}
 
 // deleteExternal deletes the external resource and continues once it is proven gone (R53 to R55). One that does not belong to
 // the object is left alone (N24).

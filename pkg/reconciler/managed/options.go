@@ -129,8 +129,7 @@ func WithBackoff(first, most time.Duration) ReconcilerOption {
 // WithRecorder sets the recorder of events. Default: the API server's events, source managed/<controller name> (R203).
 func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
 
-// WithMetrics sets the metrics. Default: controller-runtime's registry, which its
-// managers serve.
+// WithMetrics sets the metrics. Default: controller-runtime's registry, which its managers serve.
 func WithMetrics(m *telemetry.Metrics) ReconcilerOption {
 	return func(r *Reconciler) { r.instruments.metrics = m }
 }
@@ -158,8 +157,7 @@ func (noConnecter) Connect(context.Context, resource.Managed) (ExternalClient, e
 	return nil, errors.New("this controller was set up without an external connecter")
 }
 
-// resync is how often every object is reconciled although nothing changed, also one that needs manual intervention
-// (R223).
+// resync is how often every object is reconciled although nothing changed, also one that needs manual intervention (R223).
 const resync = time.Hour
 
 // CacheOptions returns options for a manager's cache that hold what the reconciler reads and no more: of all Secrets

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,7 +37,6 @@ func ControllerName(of schema.GroupKind) string { return strings.ToLower(of.Stri
 // A Reconciler keeps managed resources of one kind and their external resources in step.
 type Reconciler struct {
 	client     client.Client
-	cache      cache.Cache
 	live       client.Reader // past the cache, where the cache may be behind
 	newManaged func() resource.Managed
 	kind       schema.GroupVersionKind
@@ -79,7 +77,6 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	name := ControllerName(kind.GroupKind())
 	r := &Reconciler{
 		client:         mgr.GetClient(),
-		cache:          mgr.GetCache(),
 		live:           mgr.GetAPIReader(),
 		newManaged:     func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
 		kind:           kind,
@@ -147,7 +144,8 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.guardDeletion, r.initialize, r.awaitOthers, r.connect, r.recover, r.observe, r.deleteExternal, r.finalize}
+		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe,
+			r.deleteExternal, r.finalize}
 	}
 	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish, r.update, r.adopt, r.report}
 }

@@ -91,8 +91,7 @@ func (r *Reconciler) redactOutcome(ctx context.Context, p *pass, o outcome) outc
 	return o
 }
 
-// throttlePatience is for how long it is not reported that the external system asks for fewer calls, while there is work to
-// do.
+// throttlePatience is for how long it is not reported that the external system asks for fewer calls, while there is work to do.
 const throttlePatience = 10 * time.Second
 
 // countFailures remembers failures in a row, and reports whether the outcome is not worth reporting: a system that asked for

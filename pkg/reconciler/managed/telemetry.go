@@ -5,6 +5,7 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -18,6 +19,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -48,6 +50,33 @@ func (i *instruments) mustBegin(kind string) {
 		i.spans = otel.GetTracerProvider()
 	}
 	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer("github.com/bowline-dev/bowline/pkg/reconciler/managed")
+}
+
+// beginCall begins to measure a call. end, which is to be deferred, records it, also if it panics, in which case its outcome is
+// unknown. The text of the error is not recorded: it may hold a secret that is not known as one yet. The span of the pass has it,
+// redacted.
+func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, end func(result *error)) {
+	began, span := r.now(), trace.Span(nil)
+	if trace.SpanFromContext(ctx).IsRecording() {
+		ctx, span = r.instruments.tracer.Start(ctx, string(v), trace.WithSpanKind(trace.SpanKindClient))
+	}
+	return ctx, func(result *error) {
+		err := *result
+		if cause := recover(); cause != nil {
+			defer panic(cause)
+			err = failure.OutcomeUnknown(errors.New("the call panicked"))
+		}
+		outcome := telemetry.OutcomeOf(err)
+		r.instruments.kind.Called(string(v), outcome, r.now().Sub(began))
+		if span == nil {
+			return
+		}
+		span.SetAttributes(attribute.String("bowline.kind", r.instruments.name), attribute.String("bowline.outcome", string(outcome)))
+		if err != nil {
+			span.SetStatus(codes.Error, string(outcome))
+		}
+		span.End()
+	}
 }
 
 // neverReady is true for an object that was never Ready. In doubt it was: a time that is not measured harms less than one that is

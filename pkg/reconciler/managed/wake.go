@@ -6,25 +6,17 @@ package managed
 import (
 	"context"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
@@ -39,46 +31,8 @@ func (r *Reconciler) Wakeups() source.Source {
 	return source.Func(func(ctx context.Context, queue requestQueue) error {
 		r.queue.Store(&queue)
 		go r.enqueueNotReady(ctx)
-		return r.watchSecrets(ctx)
+		return r.references.WatchSecrets(ctx, r.kind, r.client)
 	})
-}
-
-// watchSecrets enqueues the owner of a connection Secret that is deleted, or loses keys or its owner.
-func (r *Reconciler) watchSecrets(ctx context.Context) error {
-	informer, err := r.cache.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching connection Secrets: %w", err)
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) {
-			was, is := before.(*corev1.Secret), after.(*corev1.Secret)
-			lost := connection.Missing(is, slices.Collect(maps.Keys(was.Data)))
-			if len(lost) > 0 || !reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {
-				r.wakeOwner(ctx, was)
-			}
-		},
-		DeleteFunc: func(o any) {
-			if was, known := objects.FromInformer(o).(*corev1.Secret); known {
-				r.wakeOwner(ctx, was)
-			}
-		},
-	})
-	return err
-}
-
-// wakeOwner wakes and enqueues the object of our kind that a connection Secret belongs to.
-func (r *Reconciler) wakeOwner(ctx context.Context, secret *corev1.Secret) {
-	owner := metav1.GetControllerOfNoCopy(secret)
-	if owner == nil || owner.Kind != r.kind.Kind {
-		return
-	}
-	for _, namespace := range []string{"", secret.Namespace} { // the kind may be of either scope
-		mg := r.newManaged()
-		if err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: owner.Name}, mg); err == nil && mg.GetUID() == owner.UID {
-			r.WakeNow(client.ObjectKeyFromObject(mg))
-			return
-		}
-	}
 }
 
 // enqueueNotReady enqueues the objects that are not settled when the process starts, so that they do not wait until all the
@@ -110,8 +64,7 @@ func (r *Reconciler) WakeNow(key types.NamespacedName) {
 // providerConfigIndex indexes managed resources by the name of the ProviderConfig that they use.
 const providerConfigIndex = "bowline.dev/providerConfig"
 
-// IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager
-// starts.
+// IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager starts.
 func IndexProviderConfig(ctx context.Context, mgr manager.Manager, of resource.Managed) error {
 	cached := client.Object(of)
 	if untyped, ok := of.(*managedunstructured.Managed); ok {

@@ -1,0 +1,55 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// initialize finds the external name of the object: its own, the default, or that of a creation whose result was not recorded.
+func (r *Reconciler) initialize(ctx context.Context, p *pass) outcome {
+	r.chooseName(p)
+	return r.recallCreate(ctx, p)
+}
+
+// chooseName chooses the external name of an object that has none, in memory: it is stored together with what must be stored
+// before Create anyway (R52, R63, R77). It also finds out whether a user chose the name, which is the consent to adopt an
+// external resource: a default name is never stored without creation annotations, except for objects that only observe; a
+// user who permits such an object more has seen what it observes. A name that a claim proposed is no consent (N6, N24).
+func (r *Reconciler) chooseName(p *pass) {
+	name, proposed := meta.GetExternalName(p.managed), meta.IsExternalNameProposed(p.managed)
+	began := !meta.GetExternalCreatePending(p.managed).IsZero()
+	switch {
+	case r.defaultName == nil:
+		p.nameGiven = name != "" && !began && !proposed
+	case name == "":
+		meta.SetExternalName(p.managed, r.defaultName(p.managed))
+	default:
+		p.nameGiven = (!began || name != r.defaultName(p.managed)) && !proposed
+	}
+}
+
+// recallCreate looks for the result of a creation that began and whose result was not recorded (R81, R82): this process may
+// remember it, and the connection Secret has it if that was written (N22).
+func (r *Reconciler) recallCreate(ctx context.Context, p *pass) outcome {
+	if !meta.ExternalCreateIncomplete(p.managed) {
+		return flow.Next()
+	}
+	if p.memory.created != "" && p.memory.createdPending.Equal(meta.GetExternalCreatePending(p.managed)) {
+		return r.recordCreated(ctx, p, p.memory.created)
+	}
+	name, details, err := r.secrets.Recall(ctx, p.managed)
+	if err != nil {
+		return failed(ReasonCannotInitialize, fmt.Errorf("looking for the result of an interrupted creation: %w", err))
+	}
+	if name != "" {
+		p.rememberKeys(details)
+		return r.recordCreated(ctx, p, name)
+	}
+	return flow.Next()
+}

@@ -1,0 +1,41 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// A sighting is what the last observation of a pass found.
+type sighting struct {
+	observed    bool
+	observation ExternalObservation
+	// chosen are the parameters as Observe completed them with what the external system chose.
+	chosen tree
+}
+
+// observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
+// reports the whole story. One without a name does not exist yet, as far as can be known (R69).
+func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
+	var o ExternalObservation
+	if meta.GetExternalName(p.managed) != "" {
+		if given := r.giveDetails(ctx, p); given.End != flow.Continue {
+			return given
+		}
+		var err error
+		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
+			err = p.takeChosen()
+		}
+		if err != nil {
+			return failed(ReasonCannotObserve, callFailed("observing", err))
+		}
+	}
+	p.observation, p.observed = o, true
+	p.memory.seen = p.memory.seen || o.ResourceExists
+	r.redactDrift(ctx, p)
+	return flow.Next()
+}
