@@ -3,8 +3,8 @@
 
 // Package reconciler is the parent of the controllers. It contains no code.
 //
-// Each package exports Reconciler, NewReconciler and options, and has one list of steps, lifecycle, that shows the order of a
-// pass. Read them in this order:
+// Each package exports Reconciler and NewReconciler, and options where there are any. A pass of each Reconciler is a list of steps, run
+// by package internal/flow; where the list depends on the object, lifecycle chooses it. Read the packages in this order:
 //
 //   - managed: external resources of managed resources. Its loop is the model for the others.
 //   - claimscheduling and claimdefaulting: the class of a claim, by internal/scheduling.

@@ -4,6 +4,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -25,6 +25,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
@@ -37,8 +38,7 @@ const ControllerName = "connectionsecret"
 
 const (
 	// workers let all passwords of a large installation change at once.
-	workers       = 10
-	conflictDelay = 100 * time.Millisecond
+	workers = 10
 	// maxBackoff bounds the retries of a failed pass. Whatever may help enqueues the copy earlier.
 	maxBackoff = 10 * time.Minute
 	// lostInterval is how often a copy that keeps what its source lost is reconciled without an event.
@@ -74,7 +74,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}, builder.WithPredicates(sources)).
 		For(&corev1.Secret{}, builder.WithPredicates(resource.NewPredicates(resource.IsPropagated()))).
 		WatchesRawSource(source.Func(r.enqueueForTemplates)).
-		WithOptions(queue.Options(mgr, workers, conflictDelay, maxBackoff)).
+		WithOptions(queue.Options(mgr, workers, flow.ConflictDelay, maxBackoff)).
 		Complete(r)
 }
 
@@ -101,67 +101,72 @@ func templates(claim *metav1.PartialObjectMetadata) string {
 	return claim.Annotations[connection.AnnotationKeyConnectionKeys]
 }
 
-// Reconcile gives one copy the data that it should have. A Secret that is no copy, that no object controls, or that its source does
-// not consent to, stays as it is (R288, R289), as does a copy that keeps what its source lost (N42). The API server confirms what the
-// cache knows before anything is written.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	to := &corev1.Secret{}
-	if err := r.client.Get(ctx, req.NamespacedName, to); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	_, propagated := meta.PropagatedFrom(to)
-	taken := metav1.GetControllerOf(to) == nil // by the team, to keep it
-	if !propagated || taken || to.Type != xpv1.SecretTypeConnection || meta.WasDeleted(to) {
-		return reconcile.Result{}, nil
-	}
-	var from *corev1.Secret
-	var data map[string][]byte
-	var uncertain error // about the claim, on which some keys depend
-	for _, v := range []view{{r.client, r.claims.ControllerOf}, {r.live, r.claims.LiveControllerOf}} {
-		var err error
-		if from, err = v.source(ctx, to); err != nil {
-			return reconcile.Result{}, err
-		}
-		if from == nil {
-			r.log.V(1).Info("Secret is not copied because its source does not consent", "secret", req.NamespacedName)
-			return reconcile.Result{}, nil
-		}
-		if data, uncertain = v.content(ctx, from, to); equal(data, to.Data) {
-			return reconcile.Result{}, uncertain
-		}
-	}
-	if keeps, err := r.keepsLost(ctx, from, to, data); keeps || err != nil {
-		return reconcile.Result{RequeueAfter: lostInterval}, err
-	}
-	_, err := objects.Patch(ctx, r.client, to, func(s *corev1.Secret) { s.Data = data }) // nothing else changes (R17, R295)
-	switch {
-	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("writing secret %s: %w", req.NamespacedName, err)
-	}
-	return reconcile.Result{}, uncertain
+// A pass is what the steps of one pass over a copy learn.
+type pass struct {
+	to, from  *corev1.Secret
+	data      map[string][]byte
+	uncertain error // about the claim, on which some keys depend
 }
 
-// keepsLost reports whether a copy would lose a key that the source lacks and that only the creation of the external resource
-// returned. Only where a copy would lose any is the managed resource read. One that is gone may have returned it.
-func (r *Reconciler) keepsLost(ctx context.Context, from, to *corev1.Secret, data map[string][]byte) (bool, error) {
-	owner := metav1.GetControllerOf(from)
-	losing := connection.Missing(&corev1.Secret{Data: data}, slices.Collect(maps.Keys(to.Data)))
+// Reconcile gives one copy the data that it should have. A Secret that is no copy, that no object controls, or that its source does
+// not consent to, stays as it is (R288, R289).
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	p := &pass{to: &corev1.Secret{}}
+	if err := r.client.Get(ctx, req.NamespacedName, p.to); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	_, propagated := meta.PropagatedFrom(p.to)
+	taken := metav1.GetControllerOf(p.to) == nil // by the team, to keep it
+	if !propagated || taken || p.to.Type != xpv1.SecretTypeConnection || meta.WasDeleted(p.to) {
+		return reconcile.Result{}, nil
+	}
+	return flow.Run(ctx, p, r.derive, r.keepLost, r.write).Result(lostInterval)
+}
+
+// derive finds the data that the copy should have. The API server confirms what the cache knows before anything is written.
+func (r *Reconciler) derive(ctx context.Context, p *pass) flow.Outcome {
+	for _, v := range []view{{r.client, r.claims.ControllerOf}, {r.live, r.claims.LiveControllerOf}} {
+		var err error
+		if p.from, err = v.source(ctx, p.to); err != nil {
+			return flow.Failed("", err)
+		} else if p.from == nil {
+			r.log.V(1).Info("Secret is not copied because its source does not consent", "secret", client.ObjectKeyFromObject(p.to))
+			return flow.Vanished()
+		}
+		if p.data, p.uncertain = v.content(ctx, p.from, p.to); equal(p.data, p.to.Data) {
+			break
+		}
+	}
+	return flow.Next()
+}
+
+// keepLost ends the pass if the copy would lose a key that the source lacks and that only the creation of the external resource
+// returned (N42). Only where a copy would lose any is the managed resource read. One that is gone may have returned it.
+func (r *Reconciler) keepLost(ctx context.Context, p *pass) flow.Outcome {
+	owner := metav1.GetControllerOf(p.from)
+	losing := connection.Missing(&corev1.Secret{Data: p.data}, slices.Collect(maps.Keys(p.to.Data)))
 	if owner == nil || len(losing) == 0 {
-		return false, nil
+		return flow.Next()
 	}
 	mg := objects.Metadata(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: from.Namespace, Name: owner.Name}, mg)
-	if objects.IsAbsent(err) || err == nil && mg.UID != owner.UID {
-		return true, nil
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.from.Namespace, Name: owner.Name}, mg)
+	gone := objects.IsAbsent(err) || err == nil && mg.UID != owner.UID
+	switch {
+	case err != nil && !gone:
+		return flow.Failed("", fmt.Errorf("reading the managed resource whose source %s lost keys: %w", client.ObjectKeyFromObject(p.from), err))
+	case gone, slices.ContainsFunc(connection.CreatedKeys(mg), func(key string) bool { return slices.Contains(losing, key) }):
+		return flow.Await(lostInterval, "")
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading the managed resource whose source %s lost keys: %w", client.ObjectKeyFromObject(from), err)
+	return flow.Next()
+}
+
+// write changes the data of the copy if it differs, and nothing else (R17, R295).
+func (r *Reconciler) write(ctx context.Context, p *pass) flow.Outcome {
+	var err error
+	if !equal(p.data, p.to.Data) {
+		_, err = objects.Patch(ctx, r.client, p.to, func(s *corev1.Secret) { s.Data = p.data })
 	}
-	return slices.ContainsFunc(connection.CreatedKeys(mg), func(key string) bool { return slices.Contains(losing, key) }), nil
+	return flow.FailedTo("writing secret "+client.ObjectKeyFromObject(p.to).String(), "", cmp.Or(client.IgnoreNotFound(err), p.uncertain))
 }
 
 // A view reads from the cache, which costs nothing, or from the API server.

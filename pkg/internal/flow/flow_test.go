@@ -90,7 +90,7 @@ func TestSettle(t *testing.T) {
 		"paused": {flow.Paused("ReconcilePaused", "m"),
 			want{name: "paused", synced: "False ReconcilePaused m", event: "Normal ReconcilePaused m"}},
 		"stopped": {flow.Stopped("R", failure.With(failure.CreateInterrupted, boom)),
-			want{name: "stopped", synced: "False ReconcileError boom", state: "Stalled CreateInterrupted ", event: "Warning R boom", result: polled}},
+			want{name: "stopped", synced: "False ReconcileError boom", state: "Stalled CreateInterrupted ", event: "Warning R boom"}},
 		"rejected": {flow.Rejected("R", quota),
 			want{name: "rejected", synced: "False ReconcileError boom", state: "Stalled QuotaExceeded full", event: "Warning R boom",
 				delay: retry, result: polled}},

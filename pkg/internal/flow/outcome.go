@@ -120,5 +120,5 @@ func Written(reason event.Reason, err error) Outcome {
 // Conflicted ends the pass because another writer was first.
 func Conflicted() Outcome { return Outcome{End: Conflict} }
 
-// Vanished ends the pass because there is no object left to write to.
+// Vanished ends the pass because there is no object left to write to, or nothing to write.
 func Vanished() Outcome { return Outcome{End: Gone} }

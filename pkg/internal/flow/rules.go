@@ -27,7 +27,7 @@ const (
 	Throttle               // for as long as the external system asks
 	Fail                   // retry with backoff
 	Conflict               // another writer was first; the watch brings the object back
-	Gone                   // no object left to write to
+	Gone                   // no object left to write to, or nothing to write
 )
 
 // A requeue is the rule for the time of the next pass.
@@ -148,22 +148,18 @@ func (o Outcome) Delay(t Timing) time.Duration {
 // ConflictDelay is when an object is read again to which another writer wrote first.
 const ConflictDelay = 100 * time.Millisecond
 
-// Result is the result of a pass where the controller's queue backs off: a failure is its error. Objects that wait or were
-// rejected are polled.
+// Result is the Delay of the outcome where the controller keeps no time of its own, except in three cases: its queue backs off, so a
+// failure is its error; its watches report whatever changes a finished object, so that is not polled; and the poll, if there is one,
+// is too late for an object to which another writer wrote first.
 func (o Outcome) Result(poll time.Duration) (reconcile.Result, error) {
 	switch o.End {
+	case Continue:
+		return reconcile.Result{}, nil
 	case Conflict:
 		return reconcile.Result{RequeueAfter: ConflictDelay}, nil
-	case Wait, Stop, Reject:
-		if o.After > 0 {
-			poll = min(o.After, poll)
-		}
-		return reconcile.Result{RequeueAfter: poll}, nil
-	case Throttle:
-		return reconcile.Result{RequeueAfter: o.After}, nil
 	case Fail:
 		return reconcile.Result{}, o.Err
 	default:
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: o.Delay(Timing{Poll: poll, Retry: poll, Jitter: func(d time.Duration) time.Duration { return d }})}, nil
 	}
 }

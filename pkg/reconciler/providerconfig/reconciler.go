@@ -177,11 +177,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	known, _ := r.states.LoadOrStore(req.NamespacedName, &state{})
 	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: known.(*state)}
-	return r.settle(ctx, p, flow.Run(ctx, p, r.steps(p)...))
+	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(p)...))
 }
 
-// steps of a pass.
-func (r *Reconciler) steps(p *pass) []flow.Step[*pass] {
+// lifecycle is the order of everything. Read it first.
+func (r *Reconciler) lifecycle(p *pass) []flow.Step[*pass] {
 	deleted, protected := meta.WasDeleted(p.config), meta.FinalizerExists(p.config, Finalizer)
 	switch {
 	case p.users > 0 && !deleted:

@@ -4,6 +4,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -92,50 +92,59 @@ func NewAssigner(mgr manager.Manager, role Role, claims resource.ClaimKind, clas
 	}
 }
 
+// An assignment is one pass of an Assigner over a claim.
+type assignment struct {
+	claim resource.Claim
+	class watch.Class
+}
+
 // Reconcile records the class of a claim if that is of the Assigner's kind, and leaves every other claim alone.
 func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	claim := objects.MustNew[resource.Claim](a.client.Scheme(), a.claims)
-	if err := a.client.Get(ctx, req.NamespacedName, claim); err != nil {
+	p := &assignment{claim: objects.MustNew[resource.Claim](a.client.Scheme(), a.claims)}
+	if err := a.client.Get(ctx, req.NamespacedName, p.claim); err != nil || !a.serves(p.claim) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !a.serves(claim) {
-		return reconcile.Result{}, nil
+	o := flow.Run(ctx, p, a.choose, a.record)
+	if o.End == flow.Continue {
+		flow.Emit(ctx, a.recorder, a.log, p.claim, event.Normal(ReasonClassSelected, "The claim gets "+p.class.String()))
 	}
-	class, err := choose(ctx, a.classes, a.live, claim)
-	if _, unread := errors.AsType[*unreadError](err); unread {
-		return reconcile.Result{}, err
+	return o.Result(o.After)
+}
+
+// choose ends the pass if the claim gets no class of the Assigner's kind now: the Reporter reports why (N10), or the Assigner of
+// another kind acts. Without a watch the claim is polled, and soon if only because not all classes are known yet.
+func (a *Assigner) choose(ctx context.Context, p *assignment) flow.Outcome {
+	class, err := choose(ctx, a.classes, a.live, p.claim)
+	_, unread := errors.AsType[*unreadError](err)
+	_, none := errors.AsType[*failure.Error](err)
+	switch p.class = class; {
+	case unread:
+		return flow.Failed("", err)
+	case err == nil && class.Kind.GroupKind() == a.class.GroupKind():
+		return flow.Next()
+	case a.watching.Load():
+		return flow.Await(0, "")
+	case err == nil || none:
+		return flow.Await(pollInterval, "")
 	}
-	if err != nil || class.Kind.GroupKind() != a.class.GroupKind() {
-		return a.later(err), nil // the Reporter reports why (N10), or the Assigner of another kind acts
-	}
-	_, err = objects.Patch(ctx, a.client, claim, func(claim resource.Claim) {
+	return flow.Await(unknownDelay, "")
+}
+
+// record writes the class, unless another Assigner is first (R17, R242).
+func (a *Assigner) record(ctx context.Context, p *assignment) flow.Outcome {
+	_, err := objects.Patch(ctx, a.client, p.claim, func(claim resource.Claim) {
 		apiVersion, kind := a.class.ToAPIVersionAndKind()
-		claim.SetClassReference(&corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: class.Name})
+		claim.SetClassReference(&corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: p.class.Name})
 	})
-	switch {
-	case apierrors.IsConflict(err): // another Assigner may have been first (R17, R242)
-		return reconcile.Result{RequeueAfter: flow.ConflictDelay}, nil
-	case err != nil:
-		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the class of the claim: %w", err))
+	if apierrors.IsNotFound(err) {
+		return flow.Vanished()
 	}
-	flow.Emit(ctx, a.recorder, a.log, claim, event.Normal(ReasonClassSelected, "The claim gets "+class.String()))
-	return reconcile.Result{}, nil
+	return flow.FailedTo("writing the class of the claim", "", err)
 }
 
 // serves is true for claims that wait for a class (R235, R244, R247, R253).
 func (a *Assigner) serves(claim resource.Claim) bool {
 	return !meta.WasDeleted(claim) && a.takes(claim)
-}
-
-// later is when to reconcile a claim again that gets no class now: soon if only because not all classes are known yet.
-func (a *Assigner) later(why error) reconcile.Result {
-	if a.watching.Load() {
-		return reconcile.Result{}
-	}
-	if _, none := errors.AsType[*failure.Error](why); why == nil || none {
-		return reconcile.Result{RequeueAfter: pollInterval}
-	}
-	return reconcile.Result{RequeueAfter: unknownDelay}
 }
 
 // Wakeups returns a source that enqueues claims that wait for a class when classes appear, change or are deleted. Add it to a
@@ -173,8 +182,7 @@ type Reporter struct {
 	classes *watch.Classes
 	log     logr.Logger
 
-	mu    sync.Mutex
-	since map[types.NamespacedName]time.Time // when claims were first found to wait for another controller
+	since sync.Map // of time.Time by types.NamespacedName: when claims were first found to wait for another controller
 }
 
 // NewReporter returns a Reporter for claims of a kind in the manager's scheme.
@@ -190,7 +198,6 @@ func NewReporter(mgr manager.Manager, of resource.ClaimKind) *Reporter {
 		log:      mgr.GetLogger().WithValues("controller", name),
 		Patience: 30 * time.Second,
 		Now:      time.Now,
-		since:    map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -214,18 +221,24 @@ func (r *Reporter) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	claim := objects.MustNew[resource.Claim](r.client.Scheme(), r.kind)
 	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(req.NamespacedName)
+			r.since.Delete(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return r.settle(ctx, claim, r.judge(ctx, claim))
+	return r.settle(ctx, claim, flow.Run(ctx, claim, r.lifecycle(claim)...))
 }
 
-// A verdict is what to do with a claim.
-type verdict struct {
-	ready    xpv1.Condition // to report; without a type: nothing
-	finalize bool           // remove the finalizer
-	patient  bool           // only after other controllers had time to act
+// lifecycle is the order of everything. A pass that has nothing to report ends as one whose object is gone.
+func (r *Reporter) lifecycle(claim resource.Claim) []flow.Step[resource.Claim] {
+	switch {
+	case isFinished(claim):
+		return []flow.Step[resource.Claim]{checkFinalizers}
+	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
+		return []flow.Step[resource.Claim]{r.checkReferences, r.removeFinalizer}
+	case meta.WasDeleted(claim): // and it names nothing that a controller could serve
+		return []flow.Step[resource.Claim]{r.removeFinalizer}
+	}
+	return []flow.Step[resource.Claim]{r.checkClasses}
 }
 
 // isFinished is true for deleted claims that hold nothing.
@@ -233,35 +246,32 @@ func isFinished(claim resource.Claim) bool {
 	return meta.WasDeleted(claim) && !meta.FinalizerExists(claim, meta.FinalizerClaim)
 }
 
-// judge finds why nothing serves a claim, or why its deletion cannot finish.
-func (r *Reporter) judge(ctx context.Context, claim resource.Claim) verdict {
-	switch {
-	case isFinished(claim) && claim.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
-		return verdict{ready: xpv1.Deleting().WithMessage("The claim is released, and stays because of finalizers: " +
-			strings.Join(claim.GetFinalizers(), ", ") + ". Check whether the programs that own them run.")}
-	case isFinished(claim):
-		return verdict{}
-	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
-		return r.judgeReferences(claim)
-	case meta.WasDeleted(claim): // and it names nothing that a controller could serve
-		return verdict{finalize: true}
+// checkFinalizers finds why a released claim that was ready is not deleted.
+func checkFinalizers(_ context.Context, claim resource.Claim) flow.Outcome {
+	if claim.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
+		return flow.Vanished()
 	}
-	class, err := choose(ctx, r.classes, r.live, claim)
-	if none, ok := errors.AsType[*failure.Error](err); ok {
-		return verdict{ready: xpv1.Waiting(none.Reason, none.Message)}
-	}
-	if err != nil {
-		return r.unknown(err)
-	}
-	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonBinding, fmt.Sprintf("The claim should get %s, but no controller assigns it. "+
-		"Ask your platform team whether the provider of this class runs.", class))}
+	return flow.Refuse(xpv1.ReasonDeleting, "The claim is released, and stays because of finalizers: %s. Check whether the programs that "+
+		"own them run.", strings.Join(claim.GetFinalizers(), ", "))
 }
 
-// judgeReferences finds whether nothing serves what a claim names. A managed resource counts before a class, as in package
+// checkClasses finds why a claim gets no class.
+func (r *Reporter) checkClasses(ctx context.Context, claim resource.Claim) flow.Outcome {
+	class, err := choose(ctx, r.classes, r.live, claim)
+	if none, ok := errors.AsType[*failure.Error](err); ok {
+		return flow.RejectedAs(none.Reason, none)
+	} else if err != nil {
+		return r.unknown(claim, err)
+	}
+	return r.patient(claim, waiting(xpv1.ReasonBinding, fmt.Sprintf("The claim should get %s, but no controller assigns it. "+
+		"Ask your platform team whether the provider of this class runs.", class)))
+}
+
+// checkReferences finds whether nothing serves what a claim names. A managed resource counts before a class, as in package
 // claimbinding. A claim with that package's finalizer gets time, since its class may be served though no definition says so, and
 // nothing is reported while it is bound. If it names no managed resource, its deletion may finish: package claimbinding then reclaims
 // what was created for it.
-func (r *Reporter) judgeReferences(claim resource.Claim) verdict {
+func (r *Reporter) checkReferences(_ context.Context, claim resource.Claim) flow.Outcome {
 	field, what, ref, offers := "classRef", "classes", claim.GetClassReference(), r.classes.OffersClass
 	reason, then := xpv1.ReasonClassNotFound, "Name another one, or ask your platform team to install the provider."
 	mg := claim.GetResourceReference()
@@ -270,92 +280,75 @@ func (r *Reporter) judgeReferences(claim resource.Claim) verdict {
 		reason, then = xpv1.ReasonResourceNotFound, "Delete the claim and create it again with a managed resource, or with a class "+
 			"(kubectl get classes), or ask your platform team to install the provider."
 	}
-	begun, deleted := meta.FinalizerExists(claim, meta.FinalizerClaim), meta.WasDeleted(claim)
-	kind := ref.GroupVersionKind().GroupKind()
+	kind, begun, deleted := ref.GroupVersionKind().GroupKind(), meta.FinalizerExists(claim, meta.FinalizerClaim), meta.WasDeleted(claim)
 	offered, err := offers(kind)
 	switch {
 	case err != nil && !begun:
-		return r.unknown(err)
+		return r.unknown(claim, err)
 	case err != nil, offered, begun && !deleted && claim.GetBindingPhase() == xpv1.BindingPhaseBound:
-		return verdict{} // its own controllers report
-	}
-	why := fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims of this kind. ", field, kind, what)
-	if deleted {
+		return flow.Vanished() // its own controllers report
+	case deleted && mg == nil:
+		return r.patient(claim, flow.Next())
+	case deleted:
 		then = "Deletion finishes once your platform team has installed the provider again, or has removed the finalizer of the claim."
 	}
-	return verdict{finalize: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(reason, why+then)}
+	why := fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims of this kind. ", field, kind, what)
+	if !begun {
+		return flow.Refuse(reason, "%s", why+then)
+	}
+	return r.patient(claim, waiting(reason, why+then))
 }
 
-// unknown is the verdict while not all classes are known. The cause is about the platform, and is logged.
-func (r *Reporter) unknown(cause error) verdict {
+// unknown is the outcome while not all classes are known. The cause is about the platform, and is logged.
+func (r *Reporter) unknown(claim resource.Claim, cause error) flow.Outcome {
 	r.log.V(1).Info("Cannot judge claims yet", "reason", cause.Error())
-	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonNoMatchingClass, "The classes for the claim could not be listed yet. If this "+
-		"lasts, ask your platform team, who sees the cause in the controllers' log.")}
+	return r.patient(claim, waiting(xpv1.ReasonNoMatchingClass, "The classes for the claim could not be listed yet. If this "+
+		"lasts, ask your platform team, who sees the cause in the controllers' log."))
 }
 
-// settle is the only place that writes: the verdict if it is new, guarded by the resource version, since other controllers may report
-// on the claim by now.
-func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) (reconcile.Result, error) {
-	key := client.ObjectKeyFromObject(claim)
-	if !v.patient {
-		r.forget(key)
+func waiting(reason xpv1.ConditionReason, message string) flow.Outcome {
+	return flow.Outcome{End: flow.Wait, Reason: event.Reason(reason), Cause: reason, Message: message}
+}
+
+// patient is the outcome of a step once other controllers had time to act on the claim, from the first call on. One that was reported
+// is reported still.
+func (r *Reporter) patient(claim resource.Claim, o flow.Outcome) flow.Outcome {
+	now := r.Now()
+	since, _ := r.since.LoadOrStore(client.ObjectKeyFromObject(claim), now)
+	if rest := since.(time.Time).Add(r.Patience).Sub(now); rest > 0 && !flow.Same(ready(o), claim.GetCondition(xpv1.TypeReady)) {
+		return flow.Await(rest, "")
 	}
-	was := claim.GetCondition(xpv1.TypeReady)
-	ready := v.ready.WithObservedGeneration(claim.GetGeneration())
-	reported := ready.Type == "" || ready.Equal(was) && claim.GetBindingPhase() != ""
-	if reported && !v.finalize {
-		return reconcile.Result{}, nil
-	}
-	if v.patient {
-		if rest := r.rest(key); rest > 0 {
-			return reconcile.Result{RequeueAfter: rest}, nil
-		}
-	}
-	var err error
-	if v.finalize {
-		_, err = objects.Patch(ctx, r.client, claim, func(c resource.Claim) { meta.RemoveFinalizer(c, meta.FinalizerClaim) })
-	} else {
-		_, err = flow.Report(ctx, r.client, claim, func() {
-			claim.SetConditions(ready)
-			flow.SetState(claim, v.state(), flow.States(claim))
-			if claim.GetBindingPhase() == "" {
-				claim.SetBindingPhase(xpv1.BindingPhaseUnbound)
-			}
+	return o
+}
+
+// removeFinalizer lets the deletion of the claim finish.
+func (r *Reporter) removeFinalizer(ctx context.Context, claim resource.Claim) flow.Outcome {
+	_, err := objects.Patch(ctx, r.client, claim, func(c resource.Claim) { meta.RemoveFinalizer(c, meta.FinalizerClaim) })
+	return flow.Written("", client.IgnoreNotFound(err))
+}
+
+// settle is the only place that turns an outcome into conditions, an event and the time of the next pass. It reports outcomes with a
+// reason. The write is guarded by the resource version, since other controllers may report on the claim by now.
+func (r *Reporter) settle(ctx context.Context, claim resource.Claim, o flow.Outcome) (reconcile.Result, error) {
+	if o.Reason != "" {
+		was, is := claim.GetCondition(xpv1.TypeReady), ready(o)
+		_, err := flow.Report(ctx, r.client, claim, func() {
+			flow.Set(claim, is, was)
+			flow.SetState(claim, o.State().WithMessage(is.Message), flow.States(claim))
+			claim.SetBindingPhase(cmp.Or(claim.GetBindingPhase(), xpv1.BindingPhaseUnbound))
 		})
+		if err == nil && is.Reason != was.Reason && is.Reason != xpv1.ReasonDeleting {
+			flow.Emit(ctx, r.Recorder, r.log, claim, event.Warning(event.Reason(is.Reason), errors.New(is.Message)))
+		}
+		o = flow.Written("", client.IgnoreNotFound(err))
 	}
-	switch {
-	case apierrors.IsConflict(err): // another controller was first (R17)
-		return reconcile.Result{RequeueAfter: flow.ConflictDelay}, nil
-	case err != nil:
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if o.End == flow.Continue || o.End == flow.Gone {
+		r.since.Delete(client.ObjectKeyFromObject(claim)) // what is found next gets time again
 	}
-	r.forget(key) // whatever is found next gets time again
-	if !v.finalize && ready.Reason != was.Reason && ready.Reason != xpv1.ReasonDeleting {
-		flow.Emit(ctx, r.Recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
-	}
-	return reconcile.Result{}, nil
+	return o.Result(o.After)
 }
 
-// state is condition Stalled, or Reconciling for a claim that another controller should serve in time.
-func (v verdict) state() xpv1.Condition {
-	if v.patient {
-		return xpv1.Reconciling(v.ready.Reason, v.ready.Message)
-	}
-	return xpv1.Stalled(v.ready.Reason, v.ready.Message)
-}
-
-// rest returns how much time other controllers still have to act on a claim. The first call starts the clock.
-func (r *Reporter) rest(claim types.NamespacedName) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.since[claim]; !ok {
-		r.since[claim] = r.Now()
-	}
-	return r.since[claim].Add(r.Patience).Sub(r.Now())
-}
-
-func (r *Reporter) forget(claim types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.since, claim)
+// ready is condition Ready of an outcome with a reason.
+func ready(o flow.Outcome) xpv1.Condition {
+	return xpv1.Waiting(xpv1.ConditionReason(o.Reason), cmp.Or(o.Message, failure.Of(o.Err).Message))
 }
