@@ -159,15 +159,26 @@ func TestRules(t *testing.T) {
 
 func TestMessageRule(t *testing.T) {
 	const start = "package a\n\nfunc f(err error, c Condition, pattern Pattern) bool {\n\t"
-	const found = "pkg/a/a.go:4: function f reads a message"
+	const found = "pkg/a/a.go:4: code reads a message"
 	cases := map[string]struct{ body, want string }{
 		"prefix of an error":       {`return strings.HasPrefix(err.Error(), "not found")`, found},
 		"part of a condition":      {`return strings.Contains(strings.ToLower(c.Message), "quota")`, found},
 		"pattern":                  {`return pattern.MatchString(c.Message)`, found},
 		"literal":                  {`return c.Message == "not found"`, found},
 		"variable":                 {`if text := err.Error(); strings.HasPrefix(text, "a") { return true }; return false`, found},
+		"switch":                   {`switch c.Message { case "not found": return true }; return false`, found},
+		"constant":                 {`return c.Message == notFound || true`, found},
+		"list":                     {`return slices.Contains(words, c.Message)`, found},
+		"table":                    {`return words[c.Message]`, found},
+		"bytes":                    {`return bytes.Contains([]byte(c.Message), word)`, found},
+		"replaced by pattern":      {`return use(pattern.ReplaceAllString(c.Message, ""))`, found},
+		"found by pattern":         {`return pattern.FindSubmatch([]byte(c.Message)) != nil`, found},
+		"matched by pattern":       {`return regexp.MustCompile("a.b").Match([]byte(c.Message))`, found},
+		"printed error":            {`return strings.Contains(fmt.Sprint(err), "quota")`, found},
+		"outside of functions":     {"return true\n}\n\nvar g = func() bool { return c.Message == \"quota\"", "pkg/a/a.go:7: code reads a message"},
 		"whole message":            {`return c.Message != d.Message`, ""},
-		"no message":               {`return c.Message == ""`, ""},
+		"no message":               {`return c.Message == "" || k.Message != nil`, ""},
+		"redacted":                 {`text := redact.Text(c.Message, secrets); return text != c.Message`, ""},
 		"reason":                   {`return c.Reason == "NotFound" && strings.HasPrefix(c.Name, "a")`, ""},
 		"wrapped":                  {`return report(strings.Join([]string{c.Message, err.Error()}, ": "))`, ""},
 		"in the message of an own": {`return errors.New("a: " + c.Message) != nil`, ""},
