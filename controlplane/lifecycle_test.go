@@ -12,13 +12,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +25,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 )
 
 // The path of the folder is longer than the kernel allows for sockets.
@@ -290,23 +290,13 @@ func serveChild(dir string) error {
 // TestKill kills a server that syncs its writes, while writes are under way: what it acknowledged must survive.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childVariable+"="+dir)
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
-	t.Cleanup(func() {
-		if child.ProcessState == nil { // the test failed before it killed the child
-			child.Process.Kill()
-			child.Wait()
-		}
+	child, err := process.Start(t.Context(), process.Config{
+		Args: []string{os.Args[0]}, Env: []string{childVariable + "=" + dir}, Dir: t.TempDir(), Ready: "ready",
 	})
-	if _, err := out.Read(make([]byte, 16)); err != nil {
-		t.Fatalf("the child did not start: %v", err)
-	}
-	if pid, ok := Holder(dir); !ok || pid != child.Process.Pid {
-		t.Errorf("Holder returned %d, %v; the child is %d", pid, ok, child.Process.Pid)
+	must(t, err)
+	t.Cleanup(func() { must(t, child.Kill()) })
+	if pid, ok := Holder(dir); !ok || pid != child.PID() {
+		t.Errorf("Holder returned %d, %v; the child is %d", pid, ok, child.PID())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", KubeconfigPath(dir))
 	must(t, err)
@@ -326,7 +316,7 @@ func TestKill(t *testing.T) {
 }
 
 // writeUntilKilled writes, kills the child in between, and returns the number of writes that were acknowledged.
-func writeUntilKilled(t *testing.T, c client.Client, child *exec.Cmd) int64 {
+func writeUntilKilled(t *testing.T, c client.Client, child *process.Process) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -335,8 +325,7 @@ func writeUntilKilled(t *testing.T, c client.Client, child *exec.Cmd) int64 {
 		for acknowledged.Load() < 50 && ctx.Err() == nil {
 			<-time.After(time.Millisecond)
 		}
-		child.Process.Signal(syscall.SIGKILL)
-		child.Wait()
+		child.Kill()
 		cancel() // the client would wait for the server to come back
 	}()
 	for {

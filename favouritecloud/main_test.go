@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // dataDirVariable is the data folder of a cloud that this test binary runs instead of tests, so that tests can kill it.
@@ -164,6 +166,7 @@ func startPaperCloud(t *testing.T) *cloud {
 }
 
 // spawnCloud runs a cloud in a process of its own and returns when it is ready. It is stopped when the test ends.
+// Package testkit/process keeps neither the printed URL nor the whole log.
 func spawnCloud(t *testing.T, dir string) *cloud {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -289,19 +292,10 @@ func (c *cloud) list(t *testing.T, path, field string) (values []any) {
 // eventually waits until the check returns "", and fails with its last result after a timeout.
 func eventually(t *testing.T, what string, check func() string) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		problem := check()
-		if problem == "" {
-			return
+	testkit.Within(t, patience, what, func() error {
+		if problem := check(); problem != "" {
+			return errors.New(problem)
 		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("waiting for %s: still %s", what, problem)
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }

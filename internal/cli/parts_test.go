@@ -13,11 +13,13 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -96,10 +98,6 @@ func checkUsers(t *testing.T, m *machine, admin string) {
 	m.run("user", "revoke", "other").want(t, exitOK, "Its objects stay as long as namespace other exists", "")
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestProgramHasPartsOfItsOwn runs the controllers of a program whose only provider and whose transport are the test's.
 func TestProgramHasPartsOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -110,12 +108,10 @@ func TestProgramHasPartsOfItsOwn(t *testing.T) {
 	p := Program{
 		Providers: []provider.Provider{{Name: "theirs", CRDs: fstest.MapFS{"theirs.yaml": &fstest.MapFile{Data: []byte(
 			`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "theirs.example.org"}}`)}}}},
-		WrapTransport: func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				asked = r.URL.Path
-				return nil, errors.New("the wrapped transport refuses")
-			})
-		},
+		WrapTransport: fault.Intercept(&rest.Config{}, func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			asked = r.URL.Path
+			return nil, errors.New("the wrapped transport refuses")
+		}).WrapTransport,
 	}
 	var stderr strings.Builder
 	code := p.Run(t.Context(), []string{"bowline", "controllers", "--kubeconfig", kubeconfig}, Streams{Out: &stderr, Err: &stderr})

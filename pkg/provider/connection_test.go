@@ -17,9 +17,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -178,8 +180,11 @@ func TestTransport(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	factory := s.journal.factory(0)
-	counted := &atomic.Int64{}
-	factory.Wrap = func(next http.RoundTripper) http.RoundTripper { return counting{counted, next} }
+	var counted atomic.Int64
+	factory.Wrap = fault.Intercept(&rest.Config{}, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		counted.Add(1)
+		return next.RoundTrip(r)
+	}).WrapTransport
 	factory.Timeout = 200 * time.Millisecond
 	factory.ForbiddenIsRefusal = true
 	s.start(newProvider(factory), managed.WithPollInterval(time.Hour))
@@ -212,15 +217,4 @@ func TestTransport(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 	})
-}
-
-// counting counts requests.
-type counting struct {
-	n    *atomic.Int64
-	next http.RoundTripper
-}
-
-func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	return c.next.RoundTrip(req)
 }

@@ -107,10 +107,10 @@ func goTool(t *testing.T, dir string, args ...string) string {
 // runs starts the program, creates an object, reads probes and metrics, and stops it.
 func runs(t *testing.T, env *controlplanetest.Env, program string) {
 	health, metrics := freeAddress(t), freeAddress(t)
-	var said bytes.Buffer
+	var log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, "--kubeconfig", kubeconfig(t, env.Config), "--leader-elect",
 		"--health-listen", health, "--metrics-listen", metrics)
-	cmd.Stderr = &said
+	cmd.Stderr = &log // and no line to standard output, which testkit/process waits for
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func runs(t *testing.T, env *controlplanetest.Env, program string) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("it ended with %v, and said:\n%s", err, &said)
+		t.Errorf("it ended with %v, and logged:\n%s", err, &log)
 	}
 }
 
@@ -157,7 +157,7 @@ func busy(t *testing.T, env *controlplanetest.Env, program string) {
 		args := []string{"--kubeconfig", kubeconfig(t, env.Config), "--metrics-listen=", flag, taken.Addr().String()}
 		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "choose another address with --metrics-listen or --health-listen") {
-			t.Errorf("%s: it ended with %v, and said:\n%s", flag, err, out)
+			t.Errorf("%s: it ended with %v, and printed:\n%s", flag, err, out)
 		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 )
 
 // A refusal is a request that is refused.
@@ -110,11 +110,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-type transport func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
-
 // A team is not created with other rights than asked for, and not while it is unknown what its namespace has.
 func TestCreateFails(t *testing.T) {
 	t.Parallel()
@@ -143,17 +138,13 @@ func TestCreateFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			config := rest.CopyConfig(w.Config)
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return transport(func(r *http.Request) (*http.Response, error) {
-					r = r.Clone(r.Context())
-					if answer := tc.answer(t, w, r); answer != nil {
-						return answer, nil
-					}
-					return next.RoundTrip(r)
-				})
-			})
-			accounts, err := team.NewAccounts(config)
+			accounts, err := team.NewAccounts(fault.Intercept(w.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				if answer := tc.answer(t, w, r); answer != nil {
+					return answer, nil
+				}
+				return next.RoundTrip(r)
+			}))
 			check(t, err)
 			if got, err := accounts.Create(t.Context(), w.request()); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("want an error with %q, got %v and role %q", tc.want, err, got.Role)

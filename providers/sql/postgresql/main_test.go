@@ -6,6 +6,7 @@ package postgresql_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql/postgresqltest"
 )
@@ -168,12 +170,12 @@ func want(t *testing.T, err error, is func(error) bool, kind string) {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("still waiting until %s", what)
+	testkit.Within(t, patience, what, func() error {
+		if !so() {
+			return errors.New("it is not so yet")
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 func ptr[T any](v T) *T { return &v }
