@@ -198,7 +198,8 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 const errorBackoff = time.Second
 
 // A cache holds one client for each ProviderConfig. Clients are counted by reference: a replaced client is closed when its last
-// user releases it, a current one when it has been idle for a while. It is safe for concurrent use.
+// user releases it, a current one when idle for a while. It is safe for concurrent use, and by hand because caches of libraries
+// close a client on eviction, also in use.
 type cache[C any] struct {
 	idle   time.Duration
 	closer func(C) // may be nil
@@ -209,7 +210,7 @@ type cache[C any] struct {
 	stopped bool
 }
 
-// An entry is a client shared by all who hold a reference to it.
+// An entry is a client that all holders of a reference share.
 type entry[C any] struct {
 	from  limits.Version
 	ready chan struct{} // closed once the next three are set

@@ -7,7 +7,7 @@
 // Some resources are servers on this machine. The record is then the desired state, a folder and a process the actual one. One
 // worker per record compares both and acts: each pass reads everything again, may stop anywhere, and can be repeated, also by
 // another process. So a cloud that was killed continues after its restart, and adopts the servers that still run. A Driver runs
-// the server.
+// the server. Workers are by hand because libraries for them, such as controller-runtime, watch an API server.
 package service
 
 import (

@@ -62,7 +62,7 @@ const (
 	longestPause = time.Hour
 )
 
-// A breaker is the circuit breaker of one limiter, which guards it by its lock.
+// A breaker is the circuit breaker of one limiter, under its lock; by hand, since libraries know one kind of fault and no Retry-After.
 //
 // Four faults open the circuit: throttled, until the time that the external system names, then for all calls; refused, noResponse
 // and untrusted, for a pause that doubles each time, then for one trial call.
