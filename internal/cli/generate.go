@@ -45,7 +45,7 @@ func newRBACCmd(providers []provider.Provider, std Streams) *cobra.Command {
 		Short: "Print the roles of the controllers and of people, for a cluster",
 		Long: `Prints, as YAML, the service account of the controllers with its rights, and the cluster roles bowline-admin, bowline-edit
 and bowline-view. These are aggregated to admin, edit and view of Kubernetes: an editor of a namespace may use claims in it.
-Teams created with bowline user may list classes by bowline-browse; bind that role to anybody else who should.
+Teams created with bowline user may list classes by bowline-browse; bind that role to other users that should.
 
 bowline up applies all of this. A cluster needs it once, and again after an update of Bowline.`,
 		Example: `  bowline rbac | kubectl apply --server-side -f -`,

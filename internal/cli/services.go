@@ -64,7 +64,7 @@ func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
 	return nil
 }
 
-// serve makes a command run a server of a data folder until a signal. The error of a locked folder says what to type next.
+// serve makes a command run a server of a data folder until a signal. The error of a locked folder contains the next command.
 func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(_ context.Context, dataDir string, _ *logs.Logs) error) {
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		dataDir, err := folder.Server()

@@ -33,7 +33,7 @@
 // provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds xpv1.ResourceClaimSpec, a target if that
 // embeds xpv1.TargetSpec, and a class if its specTemplate embeds xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes
 // becomes ProviderConfig, and in the second package ProviderConfig and ClusterProviderConfig. Markers of kubebuilder override the
-// scope, categories, columns, status subresource and label (N29) of a definition.
+// scope, categories, columns, status subresource and label of a definition (N29).
 //
 // # Markers of a package, in doc.go
 //

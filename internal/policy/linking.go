@@ -39,7 +39,7 @@ func servers() map[string]string {
 	}
 }
 
-// linksServer tells whether a package of ours may reach server code. The harness is the exception within controlplane:
+// linksServer returns whether a package of ours may reach server code. The harness is the exception within controlplane:
 // provider authors link it into their tests.
 func linksServer(pkg string) bool {
 	if pkg == "controlplane/controlplanetest" {

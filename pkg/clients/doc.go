@@ -11,7 +11,7 @@
 //		},
 //	}
 //
-// A Pool finds the ProviderConfig that an object uses (N2), reads its credentials and returns a Lease of the client. A changed
+// A Pool finds the ProviderConfig that an object uses, reads its credentials and returns a Lease of the client (N2). A changed
 // ProviderConfig or a rotated credential creates a new client at once and requeues all objects that use it; reconciles that
 // hold the old client finish with it, then it is closed.
 //

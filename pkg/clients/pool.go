@@ -66,8 +66,8 @@ func (l *Lease[C]) Disconnect(context.Context) error {
 	return nil
 }
 
-// For returns the client of the ProviderConfig that the object uses (R227 to R229, N2): the same one until the ProviderConfig
-// or its credentials change. Errors are classified by package failure, as ProviderConfigUnavailable unless Factory.New
+// For returns the client of the ProviderConfig that the object uses: the same one until the ProviderConfig or its credentials
+// change (R227 to R229, N2). Errors are classified by package failure, as ProviderConfigUnavailable unless Factory.New
 // classifies them.
 func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], error) {
 	config, err := p.registry.find(ctx, mg)

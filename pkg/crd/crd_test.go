@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 			reason:    "Installing Bowline never overwrites anybody's definitions.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) { c.Labels = map[string]string{"owner": "them"} },
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
-			want:      outcome{Skipped: "somebody else installed it"},
+			want:      outcome{Skipped: "another program installed it"},
 		},
 		"newer served version (N34)": {
 			reason: "Dropping a served version would cut off its clients.",

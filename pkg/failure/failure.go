@@ -37,7 +37,7 @@ type Error struct {
 	// Message is what an application team may read: one sentence on what is wrong and what to do, without addresses,
 	// credentials, or names that the team did not choose. Empty: for the platform team only.
 	Message string
-	Err     error // the cause in full, for the platform team. May be nil where Message says it all.
+	Err     error // the cause in full, for the platform team. May be nil where Message is complete.
 }
 
 func (e *Error) Error() string {
@@ -129,7 +129,7 @@ func RetryAfter(err error) (after time.Duration, asked bool) {
 	return after, after > 0
 }
 
-// What an error says besides its classification.
+// Marks of an error besides its classification.
 var (
 	errTerminal       = errors.New("terminal")
 	errAccepted       = errors.New("accepted")

@@ -3,7 +3,7 @@
 
 package failure
 
-// Reasons of failures. They are stable: scripts and alerts may rely on them. Explanations says more about each.
+// Reasons of failures. They are stable: scripts and alerts may rely on them. Explanations explains each.
 const (
 	ExternalSystemUnreachable Reason = "ExternalSystemUnreachable"
 	ExternalSystemUntrusted   Reason = "ExternalSystemUntrusted"
@@ -42,7 +42,7 @@ func IsSystemOutOfReach(r Reason) bool {
 	return r == ExternalSystemUnreachable || r == ExternalSystemUntrusted || r == ExternalSystemRefused
 }
 
-// An Explanation says what a reason means and what to do about it.
+// An Explanation explains what a reason means and what to do about it.
 type Explanation struct {
 	Reason  Reason
 	Meaning string

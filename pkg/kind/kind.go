@@ -175,7 +175,7 @@ type System[C any] struct {
 
 func is(class func(error) bool, err error) bool { return err != nil && class != nil && class(err) }
 
-// callError names the call that failed (R28), and marks an error that repeating the call cannot heal.
+// callError names the call that failed, and marks an error that repeating the call cannot heal (R28).
 func (s System[C]) callError(verb, noun string, err error) error {
 	if err == nil {
 		return nil

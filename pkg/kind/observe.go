@@ -157,8 +157,8 @@ func (c *client[C, P, O, V]) assess(o *managed.ExternalObservation) {
 	}
 }
 
-// notFilled are maps in which the user set anything, since a removed key would come back (R149), unless others add to them
-// (R151), and immutable fields that are set, since the API server would refuse the change.
+// notFilled are maps in which the user set anything, since a removed key would come back, unless others add to them, and
+// immutable fields that are set, since the API server would refuse the change (R149, R151).
 func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 	var paths []string
 	for _, f := range k.parameters {

@@ -37,8 +37,8 @@ type ParameterizedManaged[P any] interface {
 }
 
 // ClassOf returns a Class that gives the managed resource of a claim the settings of its class. carry copies settings of the
-// claim, and refuses those that contradict the class (D27), see Agree; nil if the claim has none. alone refuses settings of a class
-// that no two claims can share, see Alone.
+// claim, and refuses those that contradict the class, see Agree; nil if the claim has none. alone refuses settings of a class that
+// no two claims can share, see Alone (D27).
 //
 //	provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1.BucketClass{}, &v1.Bucket{},
 //		func(c *databasev1alpha1.PostgreSQLInstance, p *v1.BucketParameters) error {

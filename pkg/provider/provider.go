@@ -19,9 +19,9 @@
 //
 // Here clouds is a clients.Factory: package clients creates the clients of the external system and shares them.
 //
-// A kind uses the ProviderConfigs of the group in the label bowline.dev/provider-config of its definition (N29): a
+// A kind uses the ProviderConfigs of the group in the label bowline.dev/provider-config of its definition: a
 // cluster-scoped kind those of kind ProviderConfig, a namespaced one those of kind ProviderConfig in its namespace and
-// ClusterProviderConfig (N2). Provider.Validate returns everything that does not fit.
+// ClusterProviderConfig (N2, N29). Provider.Validate returns everything that does not fit.
 package provider
 
 import (
@@ -104,7 +104,7 @@ func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOpti
 }
 
 // Reconcilers adds the kinds to the scheme of the manager and returns the reconcilers of all managed kinds without controllers, for
-// plans (N8): see managed.Reconciler.Plan. The manager must be started. Options and errors are those of SetupWithManager.
+// plans: see managed.Reconciler.Plan (N8). The manager must be started. Options and errors are those of SetupWithManager.
 func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (map[schema.GroupKind]*managed.Reconciler, error) {
 	s, err := p.setup(mgr)
 	if err != nil {

@@ -136,8 +136,8 @@ type ClassList interface {
 	GetItems() []Class
 }
 
-// A Target refers to a managed resource, usually a Kubernetes cluster, whose connection Secret is copied to its namespace (A30,
-// K74).
+// A Target refers to a managed resource, usually a Kubernetes cluster, whose connection Secret is copied to its
+// namespace (A30, K74).
 type Target interface {
 	client.Object
 	Conditioned
@@ -174,8 +174,8 @@ type BindableManaged interface {
 	ProviderConfigReferencer
 }
 
-// A ReferenceResolver has fields that refer to other managed resources. ResolveReferences resolves them in memory (R158), by
-// package reference. It must read through the given reader, by which the reconciler learns which objects to watch.
+// A ReferenceResolver has fields that refer to other managed resources. ResolveReferences resolves them in memory, by package
+// reference (R158). It must read through the given reader, by which the reconciler learns which objects to watch.
 type ReferenceResolver interface {
 	ResolveReferences(ctx context.Context, c client.Reader) error
 }

@@ -24,7 +24,7 @@ type conditioned interface {
 	GetCondition(ct xpv1.ConditionType) xpv1.Condition
 }
 
-// documentedManaged is what the documents ask of every managed resource, and no more: an author who wrote these methods once has
+// documentedManaged is what the contract asks of every managed resource, and no more: an author who wrote these methods once has
 // a managed resource for good.
 type documentedManaged interface {
 	conditioned
@@ -32,7 +32,7 @@ type documentedManaged interface {
 	GetManagementPolicies() xpv1.ManagementPolicies
 }
 
-// documentedClaim is what the documents ask of every claim, and no more.
+// documentedClaim is what the contract asks of every claim, and no more.
 type documentedClaim interface {
 	conditioned
 	SetClassSelector(s *metav1.LabelSelector)
@@ -47,7 +47,7 @@ type documentedClaim interface {
 	GetBindingPhase() xpv1.BindingPhase
 }
 
-// documentedClass is what the documents ask of every class, and the limits that this project adds.
+// documentedClass is what the contract asks of every class, and the limits that this project adds.
 type documentedClass interface {
 	metav1.Object
 	runtime.Object
@@ -63,7 +63,7 @@ type documentedClass interface {
 	GetClaimLimits() xpv1.ClaimLimits
 }
 
-// documentedTarget is what the documents ask of every target, and no more.
+// documentedTarget is what the contract asks of every target, and no more.
 type documentedTarget interface {
 	conditioned
 	SetResourceReference(r *corev1.ObjectReference)

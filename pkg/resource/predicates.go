@@ -137,8 +137,8 @@ func refersTo(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
 // claim of the old object, so that a claim that lost its managed resource is reconciled (R318).
 type EnqueueRequestForClaim struct{ enqueuer[claim] }
 
-// EnqueueRequestForPropagated enqueues every Secret that a Secret is copied to (A42, R319), for an update also those of the old
-// object.
+// EnqueueRequestForPropagated enqueues every Secret that a Secret is copied to, for an update also those of the old object
+// (A42, R319).
 type EnqueueRequestForPropagated struct{ enqueuer[copies] }
 
 var (

@@ -10,7 +10,7 @@
 //	policy, ok := mg.(resource.Orphanable)
 //
 // Package managed reconciles objects that implement Managed; package unstructured implements it for kinds without a Go type.
-// resource.ExternalConnecter and resource.ExternalClient of older documents are in package managed (A45).
+// resource.ExternalConnecter and resource.ExternalClient of older versions of the contract are in package managed (A45).
 package resource
 
 import (
@@ -28,8 +28,8 @@ import (
 // DefaultProviderConfig is the name of the ProviderConfig of objects that refer to none (R228).
 const DefaultProviderConfig = "default"
 
-// SetBindable marks a managed resource as ready to be bound to a claim. One that is bound or released is unchanged (A43, K40) while
-// it refers to a claim: clearing spec.claimRef of a released managed resource makes it available again (R279).
+// SetBindable marks a managed resource as ready to be bound to a claim. One that is bound or released is unchanged while it
+// refers to a claim: clearing spec.claimRef of a released managed resource makes it available again (A43, K40, R279).
 func SetBindable(b Bindable) {
 	switch b.GetBindingPhase() {
 	case xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
@@ -51,8 +51,8 @@ func ProviderConfigName(mg client.Object) string {
 	return DefaultProviderConfig
 }
 
-// ProviderConfigKind returns the kind of the provider configuration that the managed resource uses (N2): a cluster-scoped
-// object uses a ProviderConfig, a namespaced one the kind in its reference, by default a ClusterProviderConfig.
+// ProviderConfigKind returns the kind of the provider configuration that the managed resource uses: a cluster-scoped object
+// uses a ProviderConfig, a namespaced one the kind in its reference, by default a ClusterProviderConfig (N2).
 func ProviderConfigKind(mg client.Object) string {
 	if mg.GetNamespace() == "" {
 		return xpv1.ProviderConfigKind

@@ -140,8 +140,8 @@ func (k *Kind) Called(verb string, outcome CallOutcome, took time.Duration) {
 	}
 }
 
-// Ready records that an object became Ready for the first time, so long after its creation. It is the caller who knows that
-// it was the first time.
+// Ready records that an object became Ready for the first time, so long after its creation. Only the caller can tell that it
+// was the first time.
 func (k *Kind) Ready(after time.Duration) {
 	k.metrics.ready.WithLabelValues(k.name).Observe(max(after, 0).Seconds())
 }

@@ -38,12 +38,12 @@ func TestScenarios(t *testing.T) {
 	}
 	t.Run("together", func(t *testing.T) {
 		for name, scenario := range map[string]func(*testing.T, *stage){
-			"references until the namespace is deleted (AnnexC 9)":             references,
-			"adoption on request (N6 N24)":                                     adopted,
-			"mistakes":                                                         mistakes,
-			"refused at admission":                                             refusedAtAdmission,
-			"rights of the controllers":                                        controllersMayNot,
-			"examples":                                                         examples,
+			"references until the namespace is deleted": references,
+			"adoption on request (N6 N24)":              adopted,
+			"mistakes":                                  mistakes,
+			"refused at admission":                      refusedAtAdmission,
+			"rights of the controllers":                 controllersMayNot,
+			"examples":                                  examples,
 			"dynamic claim (R257, R262, R264, R266, R270, R273)":               of(dynamic),
 			"default class (R247, R248)":                                       of(byDefault),
 			"static claim (R256, N4, N27)":                                     of(static),

@@ -72,7 +72,7 @@ func parse(guide string) ([]block, error) {
 			last.shows = append(last.shows, lines[body:i]...)
 			continue
 		default:
-			return nil, fmt.Errorf("line %d: nobody knows what to do with a code block of language %q here: see package guides", next.line, language)
+			return nil, fmt.Errorf("line %d: a code block of language %q is not supported here: see package guides", next.line, language)
 		}
 		blocks = append(blocks, next)
 		next, apply = block{}, false

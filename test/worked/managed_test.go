@@ -43,7 +43,7 @@ func (c *connecter) Connect(ctx context.Context, mg resource.Managed) (managed.E
 		return nil, errors.New("managed resource is not a FavouriteDBInstance")
 	}
 
-	// Annex B, items 5, 6: the provider is cluster-scoped, so the Secret's namespace is a part of the reference; and no
+	// The provider is cluster-scoped, so the Secret's namespace is a part of the reference; and no
 	// client is returned with an error.
 	p := &fcpv1alpha3.ProviderConfig{}
 	if err := c.client.Get(ctx, types.NamespacedName{Name: i.Spec.ProviderConfigReference.Name}, p); err != nil {
@@ -72,7 +72,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		return managed.ExternalObservation{}, errors.New("managed resource is not a FavouriteDBInstance")
 	}
 
-	existing, err := e.client.GetInstance(ctx, meta.GetExternalName(i)) // Annex B, item 12: one name for all calls
+	existing, err := e.client.GetInstance(ctx, meta.GetExternalName(i)) // one name for all calls
 	if database.IsNotFound(err) {
 		return managed.ExternalObservation{ResourceExists: false}, nil
 	}
@@ -121,7 +121,7 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	p := i.Spec.ForProvider
 	new := database.Instance{Name: meta.GetExternalName(i), FancinessLevel: p.FancinessLevel, Version: p.Version}
 	err := e.client.CreateInstance(ctx, new, password)
-	if database.IsExists(err) { // Annex B, item 11: then the password is not its password
+	if database.IsExists(err) { // then the password is not its password
 		return managed.ExternalCreation{}, nil
 	}
 	if err != nil {

@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worked runs the worked example of the documents as they print it, but for the defects that Annex B of the
-// contract lists, against the favourite cloud.
+// Package worked runs the worked example of the contract against the favourite cloud, without its known defects.
 package worked_test
 
 import (

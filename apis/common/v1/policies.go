@@ -16,7 +16,7 @@ const (
 	ManagementActionDelete ManagementAction = "Delete" // deletes the external resource when the object is deleted (R111)
 	// ManagementActionLateInitialize fills unset settings of the object from the external resource (R112).
 	ManagementActionLateInitialize ManagementAction = "LateInitialize"
-	ManagementActionObserve        ManagementAction = "Observe" // looks at the external resource; all others need it (R113)
+	ManagementActionObserve        ManagementAction = "Observe" // observes the external resource; all others need it (R113)
 	ManagementActionUpdate         ManagementAction = "Update"  // changes the external resource to match the object (R114)
 )
 

@@ -64,7 +64,7 @@ func (f *Flag) Client() (string, error) {
 	}
 }
 
-// Running is Client for commands that need a server: if none runs, the error says how to start it.
+// Running is Client for commands that need a server: if none runs, the error contains the command that starts one.
 func (f *Flag) Running() (string, error) {
 	dir, err := f.Client()
 	if err != nil {

@@ -5,7 +5,7 @@
 //
 // Everything is read as one user. Kinds come from discovery, so that objects of any provider are found. An object that does not
 // exist, or that this user may not read, is a result like any other (see Reading). Only the object that a person named must exist:
-// otherwise the error of Find says what to type instead.
+// otherwise the error of Find contains what to type instead.
 package inspect
 
 import (

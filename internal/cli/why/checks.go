@@ -331,7 +331,7 @@ func (q *inquiry) noteReaders() {
 	}
 }
 
-// nextOfManaged tells when a managed resource is reconciled again. Only the controllers know the exact time.
+// nextOfManaged returns when a managed resource is reconciled again. Only the controllers know the exact time.
 func (q *inquiry) nextOfManaged() string {
 	switch {
 	case q.pausedBy() != "":

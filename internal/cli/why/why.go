@@ -240,7 +240,7 @@ func explain(reason xpv1.ConditionReason, meaning, action string) event.Explanat
 	return event.Explanation{Reason: event.Reason(reason), Meaning: meaning, Action: action}
 }
 
-// nextOfFailure tells when a managed resource is reconciled again, for failures that are not simply retried with backoff.
+// nextOfFailure returns when a managed resource is reconciled again, for failures that are not simply retried with backoff.
 func nextOfFailure() map[xpv1.ConditionReason]string {
 	const calls = "As soon as calls to the external system are allowed again."
 	return map[xpv1.ConditionReason]string{

@@ -64,7 +64,7 @@ func checkSelector(s *schema) {
 }
 
 // fix lets an immutable field be set once (N7). The rule is as high up as possible, so that removing the parent of the field does
-// not circumvent it. A class may change (R277), so only the size of its value is limited.
+// not circumvent it. A class may change, so only the size of its value is limited (R277).
 func fix(s *schema, k *model.Kind, place model.Place) {
 	at, below := holder(k, place)
 	message := path(below) + " is immutable: create another " + k.Noun() + " instead"

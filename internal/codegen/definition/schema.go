@@ -218,7 +218,7 @@ func provider(pkg *model.Package, config string) string {
 
 type column = apiextensionsv1.CustomResourceColumnDefinition
 
-// columns returns those of the author between the default ones (T22), or alone if the author replaces a default one.
+// columns returns those of the author between the default ones, or alone if the author replaces a default one (T22).
 func columns(role model.Role, own []column) []column {
 	before, after := defaultColumns(role)
 	for _, d := range slices.Concat(before, after) {

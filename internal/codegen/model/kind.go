@@ -227,7 +227,7 @@ func (k *Kind) ClaimKinds() []string {
 	return kinds
 }
 
-// addClass adds none for a namespaced kind (N28): teams could read the secrets of its managed resources.
+// addClass adds none for a namespaced kind: teams could read the secrets of its managed resources (N28).
 func (p *Package) addClass(k *Kind) {
 	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declared[k.ClassName()] {
 		return

@@ -50,7 +50,7 @@ const (
 	horizon = time.Minute
 )
 
-// Config says how many calls may be made. The zero value is no limit.
+// Config limits calls. The zero value is no limit.
 type Config struct {
 	CallsPerSecond float64 // on average
 	Burst          int     // calls at once after a quiet time; default: CallsPerSecond, and at least 1

@@ -105,7 +105,7 @@ func PatchStatus[T client.Object](ctx context.Context, c client.Client, o T, cha
 	return changed, c.Status().Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
 }
 
-// IsAbsent is true for an error that says that an object, or its kind, does not exist.
+// IsAbsent is true for an error that reports an object, or its kind, absent.
 func IsAbsent(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
 // IsOf is true for a reference to an object of the kind, of whatever version.

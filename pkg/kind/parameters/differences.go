@@ -25,8 +25,8 @@ type Difference = xpv1.FieldDifference
 // Differences returns the fields that desired sets and whose observed values differ, sorted by path. None means up to date.
 //
 // Fields that desired leaves out are not compared (R143). Numbers are equal by value, and an empty list, object or string
-// equals an absent one. Lists are enforced as a whole (R137): lists of objects are compared by element, and extra elements
-// are a difference unless Extra or initial, the tree of spec.initProvider, covers them or they are ownership labels (P15). For
+// equals an absent one. Lists are enforced as a whole: lists of objects are compared by element, and extra elements are a
+// difference unless Extra or initial, the tree of spec.initProvider, covers them or they are ownership labels (R137, P15). For
 // Sets only the elements that one side lacks are shown. References, selectors and Secret references are skipped (R159, P60).
 func (r Rules) Differences(desired, observed, initial map[string]any) []Difference {
 	var found []Difference

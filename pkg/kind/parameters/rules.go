@@ -54,8 +54,8 @@ type Rules struct {
 	// into a pointer. The default of an object is that of its fields. Fields in lists cannot have one.
 	Defaults map[string]string
 	Labels   string // the field for labels or tags, a map of strings to strings. Empty: there is none.
-	// Generated are references to Secrets, such as passwordSecretRef, that are replaced by a random value if the user gives none
-	// (P62), each with the key of the connection Secret for the value (P64).
+	// Generated are references to Secrets, such as passwordSecretRef, that are replaced by a random value if the user gives none,
+	// each with the key of the connection Secret for the value (P62, P64).
 	Generated map[string]string
 }
 

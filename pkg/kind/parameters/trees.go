@@ -18,8 +18,8 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Overlay returns the union of two trees (R141). A field that both set has the value of over (R142), be that false, 0 or an
-// empty string. Objects are merged by field and lists of objects by element; further elements are taken from the longer
+// Overlay returns the union of two trees (R141). A field that both set has the value of over, be that false, 0 or an empty
+// string (R142). Objects are merged by field and lists of objects by element; further elements are taken from the longer
 // list. Any other list is one value, and so are references, selectors and Secret references.
 //
 // Create sends spec.forProvider over spec.initProvider (R138, D46). The union is never stored in the spec, where the values of
@@ -57,8 +57,8 @@ func overlay(over, under any) any {
 }
 
 // Fill returns spec with its empty fields filled from observed, and the sorted paths of the filled fields. A field is empty if
-// it is absent, nil, or an empty string, list or object (R155); all others are kept, also false and 0 (R149). Further keys of
-// a map are filled too (R151), except ownership labels (P15). Fields that initial sets, the tree of spec.initProvider, and those
+// it is absent, nil, or an empty string, list or object; all others are kept, also false and 0 (R149, R155). Further keys of
+// a map are filled too, except ownership labels (R151, P15). Fields that initial sets, the tree of spec.initProvider, and those
 // that are WriteOnly, Ignored or Chosen are not filled (R146).
 //
 // A list that is not empty gets no further elements. Its objects are filled from those at the same index if all fields that
@@ -206,7 +206,7 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// areObjects is true for a list of objects. Such lists are merged and compared by element (R141), any other list as one value.
+// areObjects is true for a list of objects. Such lists are merged and compared by element, any other list as one value (R141).
 func areObjects(list []any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(element any) bool { _, ok := element.(map[string]any); return !ok })
 }
@@ -295,8 +295,8 @@ func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
 	return ref, ref.Name != "" && ref.Key != "" && hasOnly(o, "name", "key", "namespace")
 }
 
-// isReferenceField is true for fields that resolve to another (R159, R170) and for Secrets (P60), by name and by shape, since
-// vendors have fields of such names.
+// isReferenceField is true for fields that resolve to another and for Secrets, by name and by shape, since vendors have
+// fields of such names (R159, R170, P60).
 func isReferenceField(name string, value any) bool {
 	switch {
 	case strings.HasSuffix(name, "SecretRef"):

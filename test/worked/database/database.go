@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package database is the client library that the worked example of the guides imports (A90 to A95), as they print it, on top
-// of the favourite cloud's own.
+// Package database is the client library that the worked example of the guides imports, as they print it, on top of the
+// favourite cloud's own (A90 to A95).
 package database
 
 import (
