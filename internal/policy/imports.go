@@ -41,7 +41,7 @@ func layers() []layer {
 		{folder: "providers", may: []string{"apis", "pkg", "favouritecloud/sdk"}, tests: append(harness, "favouritecloud"),
 			reason: "A provider could be in a repository of its own: no server code, nothing internal."},
 		{folder: "internal/cli", may: []string{"apis", "pkg", "controlplane", "favouritecloud", "providers", "internal/codegen"},
-			tests: []string{"internal/testkit"},
+			tests:  []string{"internal/testkit"},
 			reason: "Only the command line connects the parts."},
 		{folder: "internal/testkit", may: []string{"apis", "pkg"}, tests: []string{"controlplane/controlplanetest"},
 			reason: "Tests of every package import it, so it must not bring along a server or a provider."},
