@@ -47,6 +47,7 @@ type operation struct {
 // perform is the step that makes a call and acts on its result, or has it made in the background.
 func (r *Reconciler) perform(v verb) step {
 	return func(ctx context.Context, p *pass) outcome {
+		p.setNoted()
 		switch {
 		case p.ended.verb == v:
 			return flow.Next()
@@ -91,7 +92,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb) outcome {
 	p.memory.operation = op
 	go r.carryOut(ctx, op, p.external)
 	p.external = nil
-	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
+	p.noteCondition(xpv1.AsyncOperationOngoing())
 	return flow.Await(0, inBackground(v))
 }
 
@@ -147,8 +148,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	op := p.memory.operation
 	if op == nil {
 		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing {
-			// It is of a process that died, or its end was not stored.
-			p.managed.SetConditions(xpv1.AsyncOperationFinished())
+			p.noteCondition(xpv1.AsyncOperationFinished()) // the process died, or the end of the call was not stored
 		}
 		return flow.Next()
 	}
@@ -158,7 +158,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		if r.isPaused(p) {
 			return flow.Next()
 		}
-		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
+		p.noteCondition(xpv1.AsyncOperationOngoing())
 		return flow.Await(0, inBackground(op.verb))
 	}
 	p.memory.operation = nil
@@ -169,7 +169,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	if err := p.takeStatus(op); err != nil {
 		r.logOf(ctx, p.managed).Info("Cannot take over the status of a call in the background", "error", err.Error())
 	}
-	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
+	p.noteCondition(xpv1.AsyncOperationFinished(), op.last())
 	return r.ended(ctx, p, op)
 }
 
@@ -208,7 +208,7 @@ func (p *pass) takeStatus(op *operation) error {
 	}
 	for _, c := range has.Conditions {
 		if !c.Equal(had.GetCondition(c.Type)) {
-			p.managed.SetConditions(c)
+			p.noteCondition(c)
 		}
 	}
 	return nil

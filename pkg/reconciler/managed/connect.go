@@ -16,7 +16,7 @@ import (
 
 // connect makes the client of this pass (R18), and reads the secret inputs that it needs.
 func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
-	external, err := read(ctx, r, verbConnect, p.managed, r.connecter.Connect)
+	external, err := read(ctx, r, verbConnect, p, r.connecter.Connect)
 	if err != nil {
 		return failed(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
@@ -84,12 +84,13 @@ func (r *Reconciler) call(ctx context.Context, v verb, external ExternalClient, 
 
 // read makes a call that changes nothing.
 func read[R any](
-	ctx context.Context, r *Reconciler, v verb, mg resource.Managed, do func(context.Context, resource.Managed) (R, error),
+	ctx context.Context, r *Reconciler, v verb, p *pass, do func(context.Context, resource.Managed) (R, error),
 ) (result R, err error) {
-	defer keepName(mg)()
+	p.setNoted()
+	defer keepName(p.managed)()
 	ctx, end := r.beginCall(ctx, v)
 	defer end(&err)
-	return do(ctx, mg)
+	return do(ctx, p.managed)
 }
 
 // keepName returns what puts the external name back after a call. Only Create chooses one (R65): another that a careless client

@@ -46,7 +46,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if o := flow.Run(ctx, p, r.giveInputs, r.storeChosenCredentials, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
-	p.managed.SetConditions(xpv1.Creating())
+	p.noteCondition(xpv1.Creating())
 	p.memory.seen, p.memory.uncreated = false, time.Time{}
 	if o := flow.Run(ctx, p, r.callCreate, r.observe); o.End != flow.Continue {
 		return o
@@ -64,7 +64,7 @@ func (p *pass) missing() outcome {
 		err = fmt.Errorf("external resource %q does not exist, and managementPolicies do not let it be created: correct the "+
 			"annotation %s, or add Create to the policies", name, meta.AnnotationKeyExternalName)
 	}
-	p.managed.SetConditions(xpv1.Unavailable().WithMessage("The external resource does not exist."))
+	p.noteCondition(xpv1.Unavailable().WithMessage("The external resource does not exist."))
 	return rejected(ReasonCannotObserve, failure.With(failure.ExternalResourceMissing, err))
 }
 
@@ -128,7 +128,7 @@ func (r *Reconciler) awaitAppearance(p *pass) outcome {
 		return flow.Next()
 	}
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue { // as an earlier process saw it
-		p.managed.SetConditions(xpv1.Unavailable().WithMessage("The external resource is not visible."))
+		p.noteCondition(xpv1.Unavailable().WithMessage("The external resource is not visible."))
 	}
 	return flow.Await(left, waitsToAppear)
 }

@@ -27,7 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 			return given
 		}
 		var err error
-		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
+		if o, err = read(ctx, r, verbObserve, p, p.external.Observe); err == nil && o.ResourceLateInitialized {
 			err = p.takeChosen()
 		}
 		if err != nil {

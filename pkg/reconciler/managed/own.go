@@ -34,7 +34,7 @@ func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	if err != nil {
 		return failed(ReasonCannotObserve, err)
 	}
-	p.managed.SetConditions(xpv1.Unavailable())
+	p.noteCondition(xpv1.Unavailable())
 	return failed(ReasonCannotInitialize, failure.ForTeam(failure.ExternalNameTaken, p.nameTaken(), p.refusal()))
 }
 
@@ -115,7 +115,7 @@ func (r *Reconciler) checkLost(p *pass) outcome {
 		return flow.Next()
 	}
 	const team = "the external resource is gone, with its data: ask your platform team to restore it, or to permit an empty one"
-	p.managed.SetConditions(xpv1.ResourceLost().WithMessage("The external resource is gone, with its data."))
+	p.noteCondition(xpv1.ResourceLost().WithMessage("The external resource is gone, with its data."))
 	return rejected(ReasonExternalLost, failure.ForTeam(failure.ExternalResourceLost, team, fmt.Errorf(
 		"external resource %q is gone, with its data, and is not created again: restore it under this name, or correct the annotation %s; to "+
 			"create an empty one, set the annotation %s to %q (%w)", meta.GetExternalName(p.managed), meta.AnnotationKeyExternalName,

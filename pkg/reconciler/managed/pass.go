@@ -35,9 +35,7 @@ type pass struct {
 	overtaken bool
 	// planning passes write nothing.
 	planning bool
-	// happened is what this pass did, in order.
-	happened []event.Event
-
+	notes
 	memory *record
 }
 
@@ -101,7 +99,15 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 	return p, nil
 }
 
-func (p *pass) note(e event.Event) { p.happened = append(p.happened, e) }
+// notes are the events and conditions that steps leave to settle, in order.
+type notes struct {
+	events     []event.Event
+	conditions []xpv1.Condition
+}
+
+func (n *notes) note(e event.Event) { n.events = append(n.events, e) }
+
+func (n *notes) noteCondition(c ...xpv1.Condition) { n.conditions = append(n.conditions, c...) }
 
 // mustReplay is true while the answer of a creation is not recorded and can be had again (N22).
 func (p *pass) mustReplay() bool {

@@ -150,8 +150,8 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish, r.update, r.adopt, r.report}
 }
 
-// A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue. They store only
-// what must survive a crash.
+// A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue: they note conditions and
+// events for settle. They store only what must survive a crash.
 type step = flow.Step[*pass]
 
 type outcome = flow.Outcome

@@ -42,7 +42,7 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 // findCreated recovers a creation without a result by looking for what it created (N5). What is not found by the time at
 // which it would be visible does not exist (N26), and the pass continues.
 func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outcome {
-	name, err := read(ctx, r, verbFind, p.managed, find)
+	name, err := read(ctx, r, verbFind, p, find)
 	if err != nil {
 		return lookupFailed(err)
 	}

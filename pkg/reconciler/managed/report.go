@@ -62,7 +62,7 @@ func (p *pass) drifted() bool { return p.inSync().Reason == xpv1.ReasonDrifted }
 func (p *pass) inSync() xpv1.Condition { return p.managed.GetCondition(xpv1.TypeInSync) }
 
 func (p *pass) setDrift(c xpv1.Condition, fields []xpv1.FieldDifference) {
-	p.managed.SetConditions(c.WithObservedGeneration(p.managed.GetGeneration()))
+	p.noteCondition(c.WithObservedGeneration(p.managed.GetGeneration()))
 	if d, ok := p.managed.(resource.Drifting); ok {
 		d.SetDrift(fields)
 	}

@@ -28,6 +28,7 @@ import (
 // settle is the only place that turns an outcome into conditions, events, a status write and a requeue; the table is that of
 // package flow. A pass writes status at most once, and not at all if nothing changed (N14).
 func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.Result, error) {
+	p.setNoted()
 	stopping := errors.Is(ctx.Err(), context.Canceled) && errors.Is(o.Err, context.Canceled)
 	ctx, cancel := detach(ctx)
 	defer cancel()
@@ -41,13 +42,13 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	}
 	switch {
 	case stopping || o.End == flow.Conflict: // the process ends in the middle of a call, or the watch brings the object back
-		r.record(ctx, p, p.happened)
+		r.record(ctx, p, p.events)
 		return r.requeue(p, o, p.poll, true)
 	case o.End == flow.Gone:
-		r.record(ctx, p, p.happened)
+		r.record(ctx, p, p.events)
 		return r.requeue(p, o, 0, false)
 	case quiet:
-		r.record(ctx, p, p.happened)
+		r.record(ctx, p, p.events)
 		return r.requeue(p, o, r.delay(p, o), p.overtaken)
 	}
 	e, news := p.event(o)
@@ -56,7 +57,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	}
 	r.logOutcome(ctx, p, o, news)
 	p.setConditions(o)
-	r.record(ctx, p, p.happened)
+	r.record(ctx, p, p.events)
 	overtaken, err := r.writeStatus(ctx, p)
 	if unfit := unfitFields(err); len(unfit) > 0 {
 		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
@@ -124,6 +125,14 @@ func (p *pass) event(o outcome) (e event.Event, news bool) {
 
 // reported is true if the object reported the outcome before this pass.
 func (p *pass) reported(o outcome) bool { return flow.Same(o.Synced(), p.synced) }
+
+// setNoted sets the conditions that steps noted: at the end of a pass, and before each call of the client, which may replace them.
+func (p *pass) setNoted() {
+	if len(p.conditions) > 0 {
+		p.managed.SetConditions(p.conditions...)
+		p.conditions = nil
+	}
+}
 
 // setConditions sets the conditions of the outcome, and stamps Ready with the generation that this pass observed.
 func (p *pass) setConditions(o outcome) {
