@@ -34,11 +34,11 @@ func claim(t *testing.T, gvk schema.GroupVersionKind, namespace, text string) *u
 	return u
 }
 
-// wantRefused wants an error that says something, or none.
-func wantRefused(t *testing.T, err error, says string) {
+// wantRefused wants an error with some words, or none.
+func wantRefused(t *testing.T, err error, words string) {
 	t.Helper()
-	if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-		t.Errorf("got %v, want %q", err, says)
+	if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want %q", err, words)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestSettledClaim(t *testing.T) {
 		step{"and cannot give back (K38)", `{resourceRef: null}`, "spec.resourceRef is settled"},
 		step{"nor change its class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},
 		step{"nor what it asked for (K38)", `{engineVersion: "16"}`, "engineVersion is settled"},
-		step{"nor what it did not say (K38)", `{engineVersion: null}`, "engineVersion is settled"},
+		step{"nor what it did not set (K38)", `{engineVersion: null}`, "engineVersion is settled"},
 		step{"nor everything at once (K38)", `null`, "spec cannot be removed"},
 		step{"its Secret may still be named (K38)", `{writeConnectionSecretToRef: {name: a}}`, ""},
 	)
@@ -162,7 +162,7 @@ func TestSettledTarget(t *testing.T) {
 	change(t, workloadv1alpha1.KubernetesTargetGroupVersionKind, `{spec: {clusterRef: {apiVersion: a/v1, kind: R, name: r}}}`,
 		step{"a target keeps its managed resource (K72)", `{clusterRef: {name: other}}`, "spec.clusterRef is settled"},
 		step{"and its kind (K72)", `{clusterRef: {kind: Other}}`, "spec.clusterRef is settled"},
-		step{"whose UID may be told later (K72)", `{clusterRef: {uid: u}}`, ""},
+		step{"whose UID may be set later (K72)", `{clusterRef: {uid: u}}`, ""},
 		step{"and stays (K72)", `{clusterRef: {uid: v}}`, "spec.clusterRef is settled"},
 		step{"it cannot be without (K72)", `{clusterRef: null}`, "clusterRef"},
 		step{"its Secret may be named (K73)", `{connectionSecretRef: {name: s}}`, ""},

@@ -164,7 +164,7 @@ func hasSettings(t *testing.T, k claimKind) {
 func isExplained(t *testing.T, k claimKind) {
 	text := k.schema().Description
 	if !strings.Contains(text, "of your own") || !strings.Contains(text, "writeConnectionSecretToRef") {
-		t.Errorf("does not say what one gets, and where: %q", text)
+		t.Errorf("lacks what a claim gets, and where: %q", text)
 	}
 	for _, part := range []string{"spec", "status"} {
 		for name, s := range k.schema(part).Properties {

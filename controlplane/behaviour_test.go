@@ -300,7 +300,7 @@ func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 	namespace(t, c, "schemas")
 	define(t, c, gadgets("Described"))
 	raw := discovery.NewDiscoveryClientForConfigOrDie(accountConfig(t, s, c, "schemas", "user")).RESTClient()
-	eventually(t, "the schema is published to everybody", func(ctx context.Context) error {
+	eventually(t, "the schema is published to all users", func(ctx context.Context) error {
 		text, err := raw.Get().AbsPath("/openapi/v3/apis/" + testGroup + "/v1").DoRaw(ctx)
 		if err != nil || !strings.Contains(string(text), "Size of the gadget.") {
 			return errors.Join(errors.New("no description of describeds"), err)

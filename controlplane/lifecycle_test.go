@@ -66,7 +66,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// keyFiles returns the keys and certificates of a data folder and checks who can read them.
+// keyFiles returns the keys and certificates of a data folder and checks their permissions.
 func keyFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -28,7 +28,7 @@ import (
 type engine struct {
 	service, username string
 	field             string // of requests: the size that update changes
-	// absent is a version that no machine has, version its field in requests, advice how its instance says what to install.
+	// absent is a version that no machine has, version its field in requests, advice the part of the message with the package.
 	version, absent, advice string
 	// query runs a command of a client of the server and returns the answer. size reads the size from the answer to show.
 	query             func(t *testing.T, at state, password, command string) (string, error)

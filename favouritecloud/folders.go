@@ -84,7 +84,7 @@ func (f *folders) prepare(c Config) (err error) {
 	return err
 }
 
-// close releases everything. It deletes an empty instance folder outside of the data folder: users who delete the data folder
+// close releases everything. It deletes an empty instance folder outside of the data folder: users that delete the data folder
 // would leave it behind.
 func (f *folders) close() error {
 	err := os.Remove(filepath.Join(f.data, endpointFile))

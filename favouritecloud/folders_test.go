@@ -81,7 +81,7 @@ func TestStartRefusals(t *testing.T) {
 			}
 			for _, part := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("error %v does not say %q", err, part)
+					t.Errorf("error %v lacks %q", err, part)
 				}
 			}
 		})

@@ -93,7 +93,7 @@ func TestNewCleansUp(t *testing.T) {
 	})
 }
 
-// The server is built without flags of the linker, as by anybody who embeds it.
+// The server is built without flags of the linker, as in any program that embeds it.
 func TestServerVersion(t *testing.T) {
 	t.Parallel()
 	info, err := discovery.NewDiscoveryClientForConfigOrDie(controlplanetest.Config(t)).ServerVersion()

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(providertest.Main(m, newProvider())) }
 
-// TestNote writes a note down, reads what the object says of it, changes both, and throws it away.
+// TestNote creates a note, reads its state in the object, changes both, and deletes it.
 func TestNote(t *testing.T) {
 	t.Parallel()
 	w, folder := run(t)

@@ -26,7 +26,7 @@ func TestIDsIn(t *testing.T) {
 		"glued to a function":         {"TestR82Pending", nil},
 		"speaks of one":               {"TestLeak/as_after_R86's_advice", nil},
 		"part of a longer word":       {"TestIPv4/XR82_R82x_R082_R0", nil},
-		"lower case goes on":          {"TestR82pending", nil},
+		"continued in lower case":     {"TestR82pending", nil},
 		"glued in a subtest":          {"TestLeak/TestR82Pending", nil},
 		"other letters":               {"TestUTF8/B1_r82", nil},
 		"an example of a test's name": {"Test", nil},

@@ -23,7 +23,7 @@ type file struct {
 	source    string
 	syntax    *ast.File
 	positions *token.FileSet
-	generated bool // says "DO NOT EDIT" or is named zz_*
+	generated bool // contains "DO NOT EDIT" or is named zz_*
 }
 
 func (f file) dir() string  { return path.Dir(f.path) }

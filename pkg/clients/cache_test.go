@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
 
-// A door counts those who are passing through. It must not be closed meanwhile.
+// A door counts the calls in it. It must not be closed meanwhile.
 type door struct{ passing, closed atomic.Int64 }
 
 // Many users get, replace and forget clients of a few ProviderConfigs while idle ones expire.

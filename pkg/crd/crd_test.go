@@ -59,7 +59,7 @@ func TestApply(t *testing.T) {
 			want: outcome{Applied: true, Changed: true, Ours: true},
 		},
 		"installed by others (N34)": {
-			reason:    "Installing Bowline never overwrites anybody's definitions.",
+			reason:    "Installing Bowline never overwrites definitions of others.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) { c.Labels = map[string]string{"owner": "them"} },
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
 			want:      outcome{Skipped: "another program installed it"},

@@ -29,13 +29,13 @@ func TestAPIRecorder(t *testing.T) {
 	env := controlplanetest.New(t, about)
 	r := event.NewAPIRecorder(env.Client, env.Client, "managed/queue.sqs.example.org")
 	long := strings.Repeat("ä", 1000)
-	said := []event.Event{
+	recorded := []event.Event{
 		event.Normal("Made", "made it"),
 		event.Warning("Failed", errors.New("could not")),
 		event.Warning("Failed", errors.New("could not")),
 		event.Warning("Failed", errors.New(long)),
 	}
-	for _, e := range said {
+	for _, e := range recorded {
 		if err := r.Event(t.Context(), about, e); err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +76,11 @@ func TestAPIRecorderLongName(t *testing.T) {
 	}
 }
 
-// A controller tells the people who watch an object what it could not do, in words that stay the same while it tries again.
+// A controller reports to users what it could not do, in words that stay the same while it tries again.
 func Example() {
-	tell := func(ctx context.Context, mgr manager.Manager, about *corev1.ConfigMap) error {
+	report := func(ctx context.Context, mgr manager.Manager, about *corev1.ConfigMap) error {
 		r := event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/bucket.storage.example.org")
 		return r.Event(ctx, about, event.Warning("CannotCreateExternalResource", errors.New("the quota of 10 buckets is used up")))
 	}
-	_ = tell
+	_ = report
 }

@@ -72,7 +72,7 @@ func Default(reason Reason, err error) error {
 	return With(reason, err)
 }
 
-// What application teams read of failures that say nothing about their own objects.
+// What application teams read of failures that concern none of their own objects.
 const (
 	messageUnreachable = "the provider cannot reach the external system at the moment, and tries again: if it lasts, ask your platform team"
 	messageThrottled   = "the external system accepts no further calls at the moment, and the provider tries again later"
@@ -85,8 +85,8 @@ func Unreachable(err error) error { return ForTeam(noResponse(err), messageUnrea
 // Untrusted is Unreachable for a call that was not sent because earlier ones found no secure connection. Nil stays nil.
 func Untrusted(err error) error { return ForTeam(ExternalSystemUntrusted, messageUnreachable, err) }
 
-// noResponse tells a certificate that is not trusted, and a server that speaks no TLS, which people have to correct, from a system
-// that may come back.
+// noResponse distinguishes a certificate that is not trusted, and a server that speaks no TLS, which people have to correct, from
+// a system that may come back.
 func noResponse(err error) Reason {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
@@ -99,7 +99,7 @@ func noResponse(err error) Reason {
 }
 
 // Throttled classifies an error of a call that the external system turned away because there were too many. after is
-// how long it asks to wait; zero if it does not say. Nil stays nil.
+// how long it asks to wait; zero if it sets none. Nil stays nil.
 func Throttled(err error, after time.Duration) error {
 	if err == nil {
 		return nil

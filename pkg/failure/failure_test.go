@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 	unreachable, throttled := failure.Of(failure.Unreachable(boom)), failure.Of(failure.Throttled(boom, 0))
 	untrusted := failure.Class{Reason: failure.ExternalSystemUntrusted, Message: unreachable.Message}
 	if unreachable.Message == "" || throttled.Message == "" {
-		t.Error("application teams are not told that the external system does not answer")
+		t.Error("application teams do not learn that the external system does not answer")
 	}
 	cases := map[string]struct {
 		err  error
@@ -61,7 +61,7 @@ func TestOf(t *testing.T) {
 		"a server that speaks no TLS":  {failure.Unreachable(tls.RecordHeaderError{Msg: "x"}), untrusted},
 		"a handshake that is refused":  {&net.OpError{Op: "remote error", Err: boom}, untrusted},
 		"untrusted before":             {failure.Untrusted(boom), untrusted},
-		"a network error of somebody":  {failure.With(failure.InternalError, context.DeadlineExceeded), failure.Class{Reason: failure.InternalError}},
+		"a network error of another":   {failure.With(failure.InternalError, context.DeadlineExceeded), failure.Class{Reason: failure.InternalError}},
 		"an error that asks for none":  {patient{}, failure.Class{Reason: failure.InternalError}},
 		"unreachable for a known time": {failure.Unreachable(patient{time.Second}), unreachable},
 	}

@@ -44,7 +44,7 @@ func TestCreate(t *testing.T) {
 	if got := meta.GetExternalName(w); got != "w-2" {
 		t.Errorf("the external name is %q, not the vendor's", got)
 	}
-	want := map[string]string{"password": string(chosen["password"]), "token": "told once"}
+	want := map[string]string{"password": string(chosen["password"]), "token": "shown once"}
 	if diff := cmp.Diff(want, texts(creation.ConnectionDetails)); diff != "" {
 		t.Errorf("connection details (P64) (-want +got):\n%s", diff)
 	}
@@ -271,7 +271,7 @@ func TestNumberOutOfRange(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatFailed(t *testing.T) {
+func TestErrorsNameTheCall(t *testing.T) {
 	t.Parallel()
 	for verb, call := range verbs() {
 		t.Run(verb+" (R28)", func(t *testing.T) {
@@ -322,8 +322,8 @@ func TestAwait(t *testing.T) {
 	w := newWidget(nil)
 	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
 	creation, err := c.Create(t.Context(), w)
-	if !failure.IsAccepted(err) || string(creation.ConnectionDetails["token"]) != "told once" {
-		t.Errorf("what was accepted and never became ready is there, and what it told must be kept, but Create returns %T %v, %q",
+	if !failure.IsAccepted(err) || string(creation.ConnectionDetails["token"]) != "shown once" {
+		t.Errorf("what was accepted and never became ready is there, and its details must be kept, but Create returns %T %v, %q",
 			err, err, creation.ConnectionDetails)
 	}
 	if _, err := c.Update(t.Context(), w); err == nil {

@@ -4,7 +4,7 @@
 // Package kind turns four functions, get, create, update and delete in the vendor's own types, into a managed kind.
 //
 // The one idea: a vendor's answer, converted to the parameters of the kind, carries all that the runtime needs: whether the
-// external resource exists, who owns it, which fields differ, which values the vendor chose, whether it is ready, and the
+// external resource exists, its owner, which fields differ, which values the vendor chose, whether it is ready, and the
 // connection details. Authors write none of that.
 //
 //	var networks = kind.Kind[*sdk.Client, v1.NetworkParameters, v1.NetworkObservation, network.Network]{

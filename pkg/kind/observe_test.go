@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// seen is what Observe tells of a widget, in short.
+// seen is what Observe returns of a widget, in short.
 type seen struct {
 	Missing bool
 	Drift   []string // fields
@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	details := map[string]string{"endpoint": "there", "port": "5432"}
 	observe(t, map[string]observeCase{
-		"undeclared fields are not compared, nor case, order and spaces where rules say so": {
+		"undeclared fields are not compared, nor case, order and spaces where rules permit it": {
 			have: &vendorWidget{Status: "READY", Size: 3, Zones: []string{"b", "a"}, Policy: `{"b": 1, "a": 2}`, Engine: "PG", Labels: ours(),
 				Host: "there", Port: 5432},
 			given: widgetParameters{Size: ptr.To(int64(3)), Zones: []string{"a", "b"}, Policy: ptr.To(`{"a":2,"b":1}`), Engine: ptr.To("pg"),
@@ -160,7 +160,7 @@ func observe(t *testing.T, cases map[string]observeCase) {
 	}
 }
 
-// inShort tells what Observe found; of the message of a failure the part that is wanted, if it is there.
+// inShort returns what Observe found; of the message of a failure the part that is wanted, if it is there.
 func inShort(w *widget, o managed.ExternalObservation, want seen) seen {
 	s := seen{Missing: !o.ResourceExists, Late: o.ResourceLateInitialized, Fixed: o.Fixed}
 	for _, d := range o.Drift {

@@ -108,7 +108,7 @@ func TestConnectionTags(t *testing.T) {
 		t.Errorf("connection details in structs and behind pointers (-want +got):\n%s", diff)
 	}
 	if _, seen, _ := observeAndUpdate[nothing, nothing](t, database{}, nothing{}, nil); len(seen.ConnectionDetails) > 0 {
-		t.Errorf("a resource that says nothing has connection details %v", texts(seen.ConnectionDetails))
+		t.Errorf("a resource without any has connection details %v", texts(seen.ConnectionDetails))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestLabelsOfKindOnly(t *testing.T) {
 		k.Labels = func(*nothing) map[string]string { return ours() }
 	})
 	if len(seen.Drift) > 0 {
-		t.Errorf("labels that the kind tells are not found where the parameters have them: %v (P15)", seen.Drift)
+		t.Errorf("labels that the kind returns are not found where the parameters have them: %v (P15)", seen.Drift)
 	}
 }
 
@@ -201,7 +201,7 @@ func (*sized) FieldRules() parameters.Rules {
 	return parameters.Rules{Defaults: map[string]string{"size": "-1"}}
 }
 
-// A default stands for nothing. Where the vendor's client tells zero from nothing, zero that others set is not hidden by it.
+// A default stands for nothing. Where the vendor's client distinguishes zero from nothing, it does not hide a zero that others set.
 func TestZeroOfOthers(t *testing.T) {
 	t.Parallel()
 	type plain struct{ Size int }
@@ -343,7 +343,7 @@ func (o *initialized) DeepCopyObject() runtime.Object {
 	return &initialized{o.initial, *o.object.DeepCopyObject().(*object[placed, nothing])}
 }
 
-// A createInput and an updateInput are what a vendor wants to be sent, who answers with something else.
+// A createInput and an updateInput are what a vendor accepts, whose answers have another type.
 type createInput struct {
 	Name, Comment string
 	Size          int8
@@ -416,7 +416,7 @@ func TestInputThatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestInputThatNobodyAnnounced(t *testing.T) {
+func TestUnannouncedInput(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if cause := recover(); cause == nil || !strings.Contains(cause.(string), "kind_test.createInput is not in Kind.Inputs") {

@@ -128,7 +128,7 @@ func newWidget(change func(*widget)) *widget {
 	return w
 }
 
-// ours are the labels that say that a vendor's widget is newWidget's.
+// ours are the labels that mark a vendor's widget as newWidget's.
 func ours(more ...string) map[string]string {
 	labels := meta.GetExternalLabels(newWidget(nil), schema.GroupKind{Group: "test", Kind: "Widget"}, "default")
 	for i := 0; i+1 < len(more); i += 2 {
@@ -183,7 +183,7 @@ func widgets() widgetKind {
 		},
 		Create: func(_ context.Context, v *vendor, r *widgetRequest) (*vendorWidget, error) {
 			err := v.call("Create", r)
-			return &vendorWidget{ID: "w-2", Secret: "told once"}, err
+			return &vendorWidget{ID: "w-2", Secret: "shown once"}, err
 		},
 		Update: func(_ context.Context, v *vendor, r *widgetRequest) error { return v.call("Update", r) },
 		Delete: func(_ context.Context, v *vendor, r *widgetRequest) error { return v.call("Delete", r) },
@@ -282,7 +282,7 @@ func TestMistakes(t *testing.T) {
 			"Identity Unfindable needs ID, and no List or Find"},
 		"WaitsUnfindable": {widget(func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }),
 			"Identity Unfindable excludes Await"},
-		"ToldOnce (N22)":   {widget(func(k *widgetKind) { k.Await = k.Delete }), "and Await need Identity ByToken"},
+		"ShownOnce (N22)":  {widget(func(k *widgetKind) { k.Await = k.Delete }), "and Await need Identity ByToken"},
 		"Repeated (N22)":   {widget(func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }), ""},
 		"AnswerOfTheTypes": {widget(nil), ""},
 	})
@@ -349,7 +349,7 @@ func TestMistakesInConnectionTags(t *testing.T) {
 		"DetailsObservedAndWaitedFor (N22)": {disclose(nil), ""},
 		"DetailsWaitedFor (N22)": {disclose(func(*vendor, *nothing) managed.ConnectionDetails { return nil }),
 			"and Await need Identity ByToken"},
-		"DetailsToldOnceAndWaitedFor (N22)": {mistake(kindOf[nothing, endpoint, endpoint](),
+		"DetailsShownOnceAndWaitedFor (N22)": {mistake(kindOf[nothing, endpoint, endpoint](),
 			func(k *kind.Kind[*vendor, nothing, endpoint, endpoint]) {
 				k.Observed, k.Await = func(*endpoint) (o endpoint) { return o }, k.Delete
 			}), "and Await need Identity ByToken"},

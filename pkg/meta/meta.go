@@ -339,7 +339,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// annotatedTime treats an annotation that is not an RFC 3339 time as absent: a person who empties it means to remove it.
+// annotatedTime treats an annotation that is not an RFC 3339 time as absent: a user that empties it means to remove it.
 func annotatedTime(o metav1.Object, key string) time.Time {
 	t, _ := time.Parse(time.RFC3339, o.GetAnnotations()[key])
 	return t

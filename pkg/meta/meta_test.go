@@ -98,8 +98,8 @@ func TestWasDeleted(t *testing.T) {
 		at   *metav1.Time
 		want bool
 	}{
-		"nobody asked (A21)":  {},
-		"somebody did (A21)":  {at: &now, want: true},
+		"not requested (A21)": {},
+		"requested (A21)":     {at: &now, want: true},
 		"the zero time (A21)": {at: &metav1.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestNamespacedNameOf(t *testing.T) {
 func TestExternalLabels(t *testing.T) {
 	o := &metav1.ObjectMeta{Name: "myappnamespace-mynetwork-5sc8a", UID: "uid"}
 	got := meta.GetExternalLabels(o, kind.GroupKind(), "aws-provider")
-	t.Run("what they say (P10, P11, P12, N23)", func(t *testing.T) {
+	t.Run("what they contain (P10, P11, P12, N23)", func(t *testing.T) {
 		want := map[string]string{
 			"crossplane-kind": "bucket.storage.example.org", "crossplane-name": "myappnamespace-mynetwork-5sc8a",
 			"crossplane-provider": "aws-provider", "bowline-uid": "uid",
@@ -234,9 +234,9 @@ func TestAllowPropagation(t *testing.T) {
 func TestPropagationAllowed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(from, to *metav1.ObjectMeta){
-		"nobody says anything (R289)":             func(from, to *metav1.ObjectMeta) { from.Annotations, to.Annotations = nil, nil },
-		"the destination alone says so (R289)":    func(from, _ *metav1.ObjectMeta) { from.Annotations = nil },
-		"the source alone says so (R289)":         func(_, to *metav1.ObjectMeta) { to.Annotations = nil },
+		"neither has one (R289)":                  func(from, to *metav1.ObjectMeta) { from.Annotations, to.Annotations = nil, nil },
+		"the destination alone has one (R289)":    func(from, _ *metav1.ObjectMeta) { from.Annotations = nil },
+		"the source alone has one (R289)":         func(_, to *metav1.ObjectMeta) { to.Annotations = nil },
 		"another source of that name (R289)":      func(from, _ *metav1.ObjectMeta) { from.UID = "x" },
 		"another destination of that name (R289)": func(_, to *metav1.ObjectMeta) { to.UID = "x" },
 		"a source of another name (R289)":         func(from, _ *metav1.ObjectMeta) { from.Name = "x" },
@@ -274,7 +274,7 @@ func TestPropagatesTo(t *testing.T) {
 	meta.AllowPropagationTo(from, to)
 	meta.AllowPropagationTo(from, other)
 	from.Annotations["theirs"] = "stays"
-	from.Annotations[meta.AnnotationPrefixPropagateTo] = "team/nobody"
+	from.Annotations[meta.AnnotationPrefixPropagateTo] = "team/absent"
 	t.Run("all destinations (R291)", func(t *testing.T) {
 		want := map[types.UID]types.NamespacedName{"c": {Namespace: "team", Name: "copy"}, "o": {Namespace: "team", Name: "other"}}
 		if diff := cmp.Diff(want, meta.PropagatesTo(from)); diff != "" {

@@ -76,7 +76,7 @@ func TestNamespaces(t *testing.T) {
 			from: p.home, req: request{To: toRoom, Selector: &selected{}},
 			want: result{Value: "home-x", Ref: "/x"},
 		},
-		"a choice elsewhere says where (R165, R172)": {
+		"a choice elsewhere names the place (R165, R172)": {
 			from: p.home, req: request{To: toRoom, Selector: &selected{Namespace: p.away}},
 			want: result{Value: "away-x", Ref: "AWAY/x"},
 		},

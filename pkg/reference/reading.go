@@ -295,7 +295,7 @@ func kindOf(o runtime.Object) string {
 // An UnresolvedError reports a reference without a usable target (R167). Reconciliation resumes when the target or the reference
 // changes. The text is for users and has no times or counts, so that it does not change while the state is the same.
 type UnresolvedError struct {
-	FieldPath string // of the referring field; empty if the request did not say
+	FieldPath string // of the referring field; empty if the request has none
 	Kind      string // of the target
 	Namespace string // of the target; empty if it has none
 	Name      string // of the target; empty if a selector found none

@@ -210,7 +210,7 @@ func TestSelection(t *testing.T) {
 	})
 }
 
-// What a reference waits for, and who does without.
+// What a reference waits for, and what needs none.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
@@ -238,7 +238,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// The API server tells ages in seconds, so two of one age may take more than one attempt.
+// The API server returns ages in seconds, so two of one age may take more than one attempt.
 func TestSameAge(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -263,7 +263,7 @@ func TestSameAge(t *testing.T) {
 	}
 }
 
-// Names would choose a, age chooses b. The API server tells ages in seconds.
+// Names would choose a, age chooses b. The API server returns ages in seconds.
 func TestOldest(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, network("b"))

@@ -111,7 +111,7 @@ func TestHandle(t *testing.T) {
 			t.Errorf("wakes %q", got)
 		}
 	})
-	t.Run("those who wait for a kind (R167)", func(t *testing.T) {
+	t.Run("objects that wait for a kind (R167)", func(t *testing.T) {
 		if got := names(tracker.Waiting(networkKind)); got != "anew following reading selecting waiting" {
 			t.Errorf("%q wait for Networks", got)
 		}
@@ -121,7 +121,7 @@ func TestHandle(t *testing.T) {
 	})
 }
 
-// A kind that cannot be watched yet is tried again by whoever looks next, until it can.
+// A kind that cannot be watched yet is tried again by the next caller, until it can.
 func TestKindThatCannotBeWatchedYet(t *testing.T) {
 	t.Parallel()
 	t.Run("tried before each read (R167)", func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestDependents(t *testing.T) {
 	s.look(t, tracker, "kept", request{CurrentValue: "ext-a", Reference: s.ref("a", nil)})
 	want("values that are kept (R173)", "kept", "")
 	if len(kinds) != 0 {
-		t.Errorf("nobody waits for %v", kinds)
+		t.Errorf("nothing waits for %v", kinds)
 	}
 	s.look(t, tracker, "chosen", request{Selector: s.sel(nil)})
 	s.look(t, tracker, "missing", request{Reference: s.ref("b", nil)})
@@ -187,7 +187,7 @@ func TestDependents(t *testing.T) {
 	s.look(t, tracker, "chosen")
 	want("gone (R173)", "", "")
 	if got := names(tracker.Handle(networkKind, nil, s.target("b"))); got != "" {
-		t.Errorf("who is forgotten is woken: %q (R161)", got)
+		t.Errorf("a forgotten object is enqueued: %q (R161)", got)
 	}
 }
 

@@ -24,7 +24,7 @@ type conditioned interface {
 	GetCondition(ct xpv1.ConditionType) xpv1.Condition
 }
 
-// documentedManaged is what the contract asks of every managed resource, and no more: an author who wrote these methods once has
+// documentedManaged is what the contract asks of every managed resource, and no more: an author that wrote these methods once has
 // a managed resource for good.
 type documentedManaged interface {
 	conditioned

@@ -109,7 +109,7 @@ func TestPredicateFns(t *testing.T) {
 		"controlled by another kind (R315)":      {fn: byBucket, obj: owned("storage.example.org/v1", "Topic", true), want: false},
 		"controlled by another version (R315)":   {fn: byBucket, obj: owned("storage.example.org/v2", "Bucket", true), want: false},
 		"controlled by another group (R315)":     {fn: byBucket, obj: owned("example.org/v1", "Bucket", true), want: false},
-		"controlled by nobody (R315)":            {fn: byBucket, obj: &corev1.Secret{}, want: false},
+		"controlled by no object (R315)":         {fn: byBucket, obj: &corev1.Secret{}, want: false},
 		"controller of nil (R320)":               {fn: byBucket, want: false},
 		"controller of a nil pointer (R320)":     {fn: byBucket, obj: none, want: false},
 		"controller of a foreign type (R320)":    {fn: byBucket, obj: &foreign{}, want: false},

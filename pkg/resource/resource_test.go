@@ -65,7 +65,7 @@ func TestMayDeleteExternal(t *testing.T) {
 		reclaim  xpv1.ReclaimPolicy
 		want     bool
 	}{
-		"nothing said (N3, R56)":            {want: true},
+		"no policy (N3, R56)":               {want: true},
 		"all permit it (N3, R56)":           {xpv1.ManagementPolicies{"*"}, "Delete", "Delete", true},
 		"deletion policy (N3, R56)":         {xpv1.ManagementPolicies{"*"}, "Orphan", "Delete", false},
 		"reclaim policy (N3, R56)":          {xpv1.ManagementPolicies{"*"}, "Delete", "Retain", false},
@@ -129,7 +129,7 @@ func TestConnectionSecretReference(t *testing.T) {
 		"none (R210)":                     {mg: bucket(func(*unstructured.Managed) {})},
 		"an empty one (R210)":             {mg: publishes("", xpv1.SecretReference{})},
 		"empty, in a namespace (R210)":    {mg: publishes("shop", xpv1.SecretReference{})},
-		"where it says (R209)":            {mg: publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inA},
+		"where it is set (R209)":          {mg: publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inA},
 		"by name only (R209, N2)":         {mg: publishes("shop", xpv1.SecretReference{Name: "b"}), want: inShop},
 		"never in another namespace (N2)": {mg: publishes("shop", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inShop},
 		"a kind without that role (R210)": {mg: &corev1.ConfigMap{}},
@@ -160,12 +160,12 @@ func TestIgnore(t *testing.T) {
 	is := func(target error) resource.ErrorIs { return func(err error) bool { return errors.Is(err, target) } }
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "buckets"}, "orders")
 	for name, tc := range map[string]struct{ got, want error }{
-		"nil (A44, R321)":                         {got: resource.Ignore(is(absent), nil)},
-		"of the kind (A44, R321)":                 {got: resource.Ignore(is(absent), fmt.Errorf("looking: %w", absent))},
-		"another kind (A44, R321)":                {got: resource.Ignore(is(absent), boom), want: boom},
-		"a function of somebody else (A44, R321)": {got: resource.Ignore(apierrors.IsNotFound, missing)},
-		"not found":                               {got: resource.IgnoreNotFound(fmt.Errorf("reading: %w", missing))},
-		"not found: something else":               {got: resource.IgnoreNotFound(boom), want: boom},
+		"nil (A44, R321)":                           {got: resource.Ignore(is(absent), nil)},
+		"of the kind (A44, R321)":                   {got: resource.Ignore(is(absent), fmt.Errorf("looking: %w", absent))},
+		"another kind (A44, R321)":                  {got: resource.Ignore(is(absent), boom), want: boom},
+		"a function of another package (A44, R321)": {got: resource.Ignore(apierrors.IsNotFound, missing)},
+		"not found":                                 {got: resource.IgnoreNotFound(fmt.Errorf("reading: %w", missing))},
+		"not found: something else":                 {got: resource.IgnoreNotFound(boom), want: boom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got != tc.want {
@@ -198,7 +198,7 @@ func TestGetKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := resource.GetKind(tc.obj, scheme)
 			if got != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Errorf("got %s, %v; want %s, an error that says %q", got, err, tc.want, tc.err)
+				t.Errorf("got %s, %v; want %s, an error with %q", got, err, tc.want, tc.err)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func TestMustCreateObject(t *testing.T) {
 		t.Error("not a Secret")
 	}
 	if !didPanic(func() { resource.MustCreateObject(bucketKind, scheme) }) {
-		t.Error("made an object of a kind that nobody registered")
+		t.Error("created an object of an unregistered kind")
 	}
 }
 

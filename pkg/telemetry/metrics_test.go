@@ -130,7 +130,7 @@ func TestRegistration(t *testing.T) {
 		again.Kind("a").Reconciled("done", "")
 		want(t, registry, `bowline_reconciles_total{kind="a",outcome="done",reason=""} 2`+"\n", "bowline_reconciles_total")
 	})
-	t.Run("somebody else's metric of the name", func(t *testing.T) {
+	t.Run("another metric of the name", func(t *testing.T) {
 		t.Parallel()
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "bowline_drifted_objects", Help: "Ours."}))
@@ -185,7 +185,7 @@ func TestGuide(t *testing.T) {
 		}
 	}
 	if !strings.Contains(guide, "http://"+telemetry.DefaultListen+"/metrics") {
-		t.Error("the guide does not say where metrics are")
+		t.Error("the guide lacks the address of metrics")
 	}
 }
 

@@ -20,25 +20,25 @@ import (
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ method, path, verb, resource string }{
-		"an object":               {"GET", "/apis/example.org/v1/buckets/a", "get", "buckets.example.org"},
-		"an object of the core":   {"GET", "/api/v1/namespaces/n/secrets/a", "get", "secrets"},
-		"all objects":             {"GET", "/apis/example.org/v1/buckets?limit=500", "list", "buckets.example.org"},
-		"a namespace's objects":   {"GET", "/apis/example.org/v1/namespaces/n/buckets", "list", "buckets.example.org"},
-		"a watch":                 {"GET", "/api/v1/secrets?resourceVersion=5&watch=true", "watch", "secrets"},
-		"a status":                {"PATCH", "/apis/example.org/v1/namespaces/n/buckets/a/status", "patch", "buckets.example.org/status"},
-		"a creation":              {"POST", "/api/v1/namespaces/n/events", "create", "events"},
-		"an update":               {"PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/a", "update", "leases.coordination.k8s.io"},
-		"a deletion":              {"DELETE", "/api/v1/namespaces/n/secrets/a", "delete", "secrets"},
-		"a deletion of many":      {"DELETE", "/api/v1/namespaces/n/secrets", "deletecollection", "secrets"},
-		"a namespace":             {"GET", "/api/v1/namespaces/n", "get", "namespaces"},
-		"a namespace's status":    {"PUT", "/api/v1/namespaces/n/status", "update", "namespaces/status"},
-		"a proxy":                 {"GET", "/api/v1/namespaces/n/pods/a/proxy/of/anything", "get", "pods/proxy"},
-		"discovery":               {"GET", "/apis/example.org/v1", "get", "other"},
-		"discovery of the core":   {"GET", "/api/v1", "get", "other"},
-		"discovery of all":        {"GET", "/apis", "get", "other"},
-		"health":                  {"GET", "/healthz/anything", "get", "other"},
-		"the root":                {"GET", "/", "get", "other"},
-		"what nobody understands": {"POST", "/a/b/c/d/e", "post", "other"},
+		"an object":             {"GET", "/apis/example.org/v1/buckets/a", "get", "buckets.example.org"},
+		"an object of the core": {"GET", "/api/v1/namespaces/n/secrets/a", "get", "secrets"},
+		"all objects":           {"GET", "/apis/example.org/v1/buckets?limit=500", "list", "buckets.example.org"},
+		"a namespace's objects": {"GET", "/apis/example.org/v1/namespaces/n/buckets", "list", "buckets.example.org"},
+		"a watch":               {"GET", "/api/v1/secrets?resourceVersion=5&watch=true", "watch", "secrets"},
+		"a status":              {"PATCH", "/apis/example.org/v1/namespaces/n/buckets/a/status", "patch", "buckets.example.org/status"},
+		"a creation":            {"POST", "/api/v1/namespaces/n/events", "create", "events"},
+		"an update":             {"PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/a", "update", "leases.coordination.k8s.io"},
+		"a deletion":            {"DELETE", "/api/v1/namespaces/n/secrets/a", "delete", "secrets"},
+		"a deletion of many":    {"DELETE", "/api/v1/namespaces/n/secrets", "deletecollection", "secrets"},
+		"a namespace":           {"GET", "/api/v1/namespaces/n", "get", "namespaces"},
+		"a namespace's status":  {"PUT", "/api/v1/namespaces/n/status", "update", "namespaces/status"},
+		"a proxy":               {"GET", "/api/v1/namespaces/n/pods/a/proxy/of/anything", "get", "pods/proxy"},
+		"discovery":             {"GET", "/apis/example.org/v1", "get", "other"},
+		"discovery of the core": {"GET", "/api/v1", "get", "other"},
+		"discovery of all":      {"GET", "/apis", "get", "other"},
+		"health":                {"GET", "/healthz/anything", "get", "other"},
+		"the root":              {"GET", "/", "get", "other"},
+		"an unknown path":       {"POST", "/a/b/c/d/e", "post", "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,5 +116,5 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 type silence struct{}
 
 func (silence) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("nobody listens")
+	return nil, errors.New("nothing listens")
 }

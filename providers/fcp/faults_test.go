@@ -73,7 +73,7 @@ func TestFaults(t *testing.T) {
 		w.faults(t, sdk.FaultRule{ErrorRate: 1, ErrorStatus: http.StatusInternalServerError, Match: creates})
 		n := w.network("failing")
 		w.Create(t, n)
-		w.says(t, n, "cannot create network")
+		w.reports(t, n, "cannot create network")
 		if meta.GetExternalName(n) != "" || !meta.ExternalCreateIncomplete(n) {
 			t.Errorf("the creation counts as failed: %v", n.Annotations)
 		}
@@ -90,12 +90,12 @@ func TestReferences(t *testing.T) {
 	g := w.nodeGroup("workers")
 	g.Spec.ForProvider.SubnetIDRefs = []xpv1.Reference{{Name: "part"}}
 	w.Create(t, g)
-	w.says(t, g, `spec.forProvider.subnetIds: Subnet "part"`)
+	w.reports(t, g, `spec.forProvider.subnetIds: Subnet "part"`)
 	s := w.subnet("part", "", "10.0.1.0/24")
 	s.Spec.ForProvider.NetworkIDSelector = &xpv1.Selector{MatchLabels: map[string]string{"app": "shop"}}
 	w.Create(t, s)
-	w.says(t, s, "app=shop")
-	w.says(t, g, "has no external name yet")
+	w.reports(t, s, "app=shop")
+	w.reports(t, g, "has no external name yet")
 	n := w.network("shop")
 	n.Labels = map[string]string{"app": "shop"}
 	before, err := w.admin.Stats(t.Context())

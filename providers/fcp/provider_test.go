@@ -420,7 +420,7 @@ func wrongConfigs(t *testing.T, w *world) {
 	noKey.Credentials.SecretRef.Key = "password"
 	for name, tc := range map[string]struct {
 		config *v1alpha3.ProviderConfigSpec
-		says   string
+		words  string
 	}{
 		"no-config": {nil, `cannot get ProviderConfig "no-config"`},
 		"no-secret": {new(w.settings(w.endpoint, project, "nothing")), `cannot get credentials of ProviderConfig "no-secret"`},
@@ -434,6 +434,6 @@ func wrongConfigs(t *testing.T, w *world) {
 		n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: name}
 		n.Spec.DeletionPolicy = xpv1.DeletionOrphan // it can be deleted although the cloud cannot be reached
 		w.Create(t, n)
-		w.says(t, n, tc.says)
+		w.reports(t, n, tc.words)
 	}
 }

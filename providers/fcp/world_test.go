@@ -210,8 +210,8 @@ func (w *world) cache(name string) *cachev1alpha3.CacheInstance {
 	return c
 }
 
-// says waits until the message of condition Synced contains a text.
-func (w *world) says(t *testing.T, mg resource.Managed, text string) {
+// reports waits until the message of condition Synced contains a text.
+func (w *world) reports(t *testing.T, mg resource.Managed, text string) {
 	t.Helper()
 	w.Eventually(t, mg.GetName()+" reports an error", func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {

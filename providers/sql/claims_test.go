@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// What becomes of what the claim says and what the class says.
+// The results of settings of the claim and of the class.
 func TestClaimsOfTenants(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -30,7 +30,7 @@ func TestClaimsOfTenants(t *testing.T) {
 	}{
 		"the claim's version (R283)":     {claim: asking(ptr.To("15")), want: ptr.To("15")},
 		"the class's version (R258)":     {claim: asking(nil), classed: ptr.To("14"), want: ptr.To("14")},
-		"nobody says one (R258)":         {claim: asking(nil)},
+		"neither sets one (R258)":        {claim: asking(nil)},
 		"the class stands for 14 (D27)":  {claim: asking(ptr.To("15")), classed: ptr.To("14"), refused: "spec.engineVersion is 15, but the class"},
 		"one password for all (R274)":    {claim: asking(nil), shared: true, refused: "forProvider.passwordSecretRef, which no two"},
 		"a claim of another kind (R260)": {claim: &databasev1alpha1.MySQLInstance{}, refused: "is not a PostgreSQLInstance"},

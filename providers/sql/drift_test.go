@@ -68,12 +68,12 @@ func databaseDrift(s *postgresql.Server, o kind.Object[v1alpha1.DatabaseParamete
 	}
 }
 
-// tenantDrift has somebody let all roles connect, and more at a time.
+// tenantDrift lets all roles connect, and more at a time.
 func tenantDrift(
 	s *postgresql.Server, o kind.Object[v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation],
 ) providertest.Drift {
 	o.Parameters().ConnectionLimit, o.Parameters().Public = ptr.To(7), ptr.To(false)
-	everybody := postgresql.Grant{
+	allRoles := postgresql.Grant{
 		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: o.GetName()}, Privileges: []string{"CONNECT"},
 	}
 	return providertest.Drift{
@@ -81,7 +81,7 @@ func tenantDrift(
 		Creates: []string{"connectionLimit", "public"},
 		Taken:   func() any { return *o.Parameters().EngineVersion },
 		Change: func(ctx context.Context) error {
-			_, err := postgresql.Create(ctx, s, everybody)
+			_, err := postgresql.Create(ctx, s, allRoles)
 			return errors.Join(err, postgresql.Update(ctx, s, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(9)}))
 		},
 		Want: []xpv1.FieldDifference{
@@ -96,7 +96,7 @@ func tenantDrift(
 			if err != nil {
 				return nil, err
 			}
-			_, err = postgresql.Get(ctx, s, everybody)
+			_, err = postgresql.Get(ctx, s, allRoles)
 			return fmt.Sprint(*d.ConnectionLimit, " ", *r.ConnectionLimit, " ", postgresql.IsNotFound(err)), nil
 		},
 		Declared: "7 7 true",

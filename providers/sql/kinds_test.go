@@ -110,7 +110,7 @@ func (w *world) example(t *testing.T, file string) []resource.Managed {
 	return all
 }
 
-// lostObjects are dropped by somebody else. They are created again only with permission.
+// lostObjects are dropped outside Bowline. They are created again only with permission.
 func lostObjects(t *testing.T, w *world) {
 	tenant := w.tenants(t, "lost-tenant")[0]
 	d := &v1alpha1.Database{ObjectMeta: named("lost-database")}

@@ -109,8 +109,8 @@ func (w *world) gone(t *testing.T, o *v1alpha1.TenantDatabase) {
 	})
 }
 
-// says waits until an object is not synced and its message has the words.
-func (w *world) says(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
+// reports waits until an object is not synced and its message has the words.
+func (w *world) reports(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
 	t.Helper()
 	w.Eventually(t, o.Name+" reports "+words, func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
@@ -123,7 +123,7 @@ func (w *world) says(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
 	})
 }
 
-func everybody(database string) postgresql.Grant {
+func allRoles(database string) postgresql.Grant {
 	return postgresql.Grant{
 		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: database}, Privileges: []string{"CONNECT"},
 	}
@@ -144,12 +144,12 @@ func twoTenants(t *testing.T, w *world) {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "42501" { // insufficient_privilege
 		t.Errorf("opening the database of another tenant: %v (R206)", err)
 	}
-	if _, err := postgresql.Create(t.Context(), w.server, everybody(a.Name)); err != nil {
+	if _, err := postgresql.Create(t.Context(), w.server, allRoles(a.Name)); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually(t, "a grant to everybody is revoked (N8, R114)", func(ctx context.Context) error {
-		if _, err := postgresql.Get(ctx, w.server, everybody(a.Name)); !postgresql.IsNotFound(err) {
-			return fmt.Errorf("everybody may connect: %w", err)
+	w.Eventually(t, "a grant to all roles is revoked (N8, R114)", func(ctx context.Context) error {
+		if _, err := postgresql.Get(ctx, w.server, allRoles(a.Name)); !postgresql.IsNotFound(err) {
+			return fmt.Errorf("all roles may connect: %w", err)
 		}
 		return nil
 	})
@@ -225,7 +225,7 @@ func foreignObjects(t *testing.T, w *world) {
 	}
 	for _, name := range []string{"foreign-role", "foreign-database"} {
 		o := w.newTenant(t, name)
-		w.says(t, o, "exists already")
+		w.reports(t, o, "exists already")
 		w.Remove(t, o)
 	}
 	_, errRole = postgresql.Get(t.Context(), w.server, postgresql.Role{Name: "foreign-role"})
@@ -234,7 +234,7 @@ func foreignObjects(t *testing.T, w *world) {
 		t.Errorf("foreign objects are deleted: %v (N24)", err)
 	}
 	future := w.newTenant(t, "future", func(o *v1alpha1.TenantDatabase) { o.Spec.ForProvider.EngineVersion = ptr.To("99") })
-	w.says(t, future, "not 99")
+	w.reports(t, future, "not 99")
 }
 
 // tenantOf creates a tenant through a provider that connects as a role.
@@ -261,12 +261,12 @@ func (w *world) tenantOf(t *testing.T, user postgresql.Role, tenant string) *v1a
 func halfTenant(t *testing.T, w *world) {
 	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
 	half := w.tenantOf(t, limited, "half")
-	w.says(t, half, "permission denied")
+	w.reports(t, half, "permission denied")
 	w.Eventually(t, "the role exists", func(ctx context.Context) error {
 		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: half.Name})
 		return err
 	})
-	w.says(t, half, "permission denied")
+	w.reports(t, half, "permission denied")
 	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
 		t.Errorf("phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
 	}

@@ -196,7 +196,7 @@ func (b *bench) newReport(ctx context.Context) (*report, error) {
 // measureStart measures `bowline up`: how soon it is ready on a new data folder and again on the same one, and what it
 // needs until then and while there is nothing to do.
 func (b *bench) measureStart(ctx context.Context) error {
-	b.say("start: bowline up, twice, then %s of rest", idleTime)
+	b.logf("start: bowline up, twice, then %s of rest", idleTime)
 	dir, err := os.MkdirTemp(b.dir, "up-")
 	if err != nil {
 		return err
@@ -256,8 +256,8 @@ func (b *bench) limited(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
 }
 
-// say logs to standard error.
-func (b *bench) say(format string, args ...any) {
+// logf logs to standard error.
+func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
@@ -277,6 +277,6 @@ func (b *bench) forEach(ctx context.Context, workers int, do func(ctx context.Co
 // logProgress logs from time to time how many objects are done, until stop is called.
 func (b *bench) logProgress(ctx context.Context, phase string, done func() int) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	go wait.UntilWithContext(ctx, func(context.Context) { b.say("%s: %d of %d", phase, done(), b.objects) }, progressEvery)
+	go wait.UntilWithContext(ctx, func(context.Context) { b.logf("%s: %d of %d", phase, done(), b.objects) }, progressEvery)
 	return cancel
 }

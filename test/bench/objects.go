@@ -107,7 +107,7 @@ func (b *bench) measureObjects(ctx context.Context) error {
 			if err := c.await(limited, observes, b.objects); err != nil {
 				return err
 			}
-			b.say("idle: %s with a poll interval of %s", idleTime, idlePoll)
+			b.logf("idle: %s with a poll interval of %s", idleTime, idlePoll)
 			b.report.add("idle", "seconds", idleTime.Seconds())
 			return b.phase(ctx, "idle", p, c, func(ctx context.Context) error { return sleep(ctx, idleTime) })
 		}, "--poll-interval", idlePoll.String()); err != nil {

@@ -138,14 +138,14 @@ func (c *crowd) judgeManaged(s sight) {
 		switch {
 		case !known:
 			c.verdict.orphans++
-			c.say("%s belongs to no claim: %v", mg.GetName(), of)
+			c.logf("%s belongs to no claim: %v", mg.GetName(), of)
 			continue
 		case class == nil || class.Name != room:
 			c.t.Errorf("%s is of class %v, want %s", mg.GetName(), class, room)
 		}
 		if served[of.UID]++; served[of.UID] > 1 {
 			c.verdict.doubled++
-			c.say("%s is not the only one of claim %s", mg.GetName(), of.Name)
+			c.logf("%s is not the only one of claim %s", mg.GetName(), of.Name)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (c *crowd) leave() {
 	rooms, err := c.rooms(c.t.Context())
 	c.do(err)
 	c.verdict.left = len(have["database"]) + len(rooms) + len(c.p.Servers(c.t))
-	c.say("all claims are deleted, and %d things are left", c.verdict.left)
+	c.logf("all claims are deleted, and %d things are left", c.verdict.left)
 }
 
 func isNotFound(err error) bool { return client.IgnoreNotFound(err) == nil }

@@ -162,6 +162,6 @@ func (c *crowd) kill() {
 	c.do(err)
 	c.p.Kill(c.t)
 	c.verdict.kills++
-	c.say("kill %d: %s", c.verdict.kills, before)
-	c.say("up again after %.1f s", c.p.Up(c.t).Seconds())
+	c.logf("kill %d: %s", c.verdict.kills, before)
+	c.logf("up again after %.1f s", c.p.Up(c.t).Seconds())
 }

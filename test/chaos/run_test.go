@@ -35,7 +35,7 @@ func newRun(t *testing.T, args ...string) run {
 	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
 	r := run{t: t, p: plane.New(t, args...), random: rand.New(rand.NewPCG(uint64(seed), 0)), begin: time.Now()}
 	r.p.Up(t)
-	r.say("seed %d", seed)
+	r.logf("seed %d", seed)
 	return r
 }
 
@@ -59,16 +59,16 @@ func (r *run) do(err error) {
 	}
 }
 
-// say prints a line with the time since the beginning.
-func (r *run) say(format string, args ...any) {
+// logf prints a line with the time since the beginning.
+func (r *run) logf(format string, args ...any) {
 	fmt.Fprintf(r.t.Output(), "%6.1f s  %s\n", time.Since(r.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// progress says what state returns, at most every five seconds.
+// progress logs what state returns, at most every five seconds.
 func (r *run) progress(state func() string) {
 	if time.Since(r.reported) > 5*time.Second {
 		r.reported = time.Now()
-		r.say("%s", state())
+		r.logf("%s", state())
 	}
 }
 

@@ -58,7 +58,7 @@ func TestStorm(t *testing.T) {
 	s.do(s.admin.SetFaults(t.Context(), s.weather()...))
 	s.begin = time.Now()
 	s.createAll()
-	s.say("all %d objects are created", s.objects())
+	s.logf("all %d objects are created", s.objects())
 	for range s.kills {
 		<-time.After(time.Duration(s.random.Int64N(int64(stormLife))))
 		s.kill()
@@ -161,12 +161,12 @@ func (s *storm) kill() {
 	s.do(err)
 	s.p.Kill(s.t)
 	s.killed++
-	s.say("kill %d: %s, %s", s.killed, before, s.calls)
+	s.logf("kill %d: %s, %s", s.killed, before, s.calls)
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	disturbed := make(chan error, 1)
 	go func() { disturbed <- s.disturb(ctx) }()
-	s.say("up again after %.1f s", s.p.Up(s.t).Seconds())
+	s.logf("up again after %.1f s", s.p.Up(s.t).Seconds())
 	s.do(<-disturbed)
 }
 
@@ -282,7 +282,7 @@ func (s *storm) judge(what string, took time.Duration) {
 		}
 	}
 	networks, databases := len(v.networks)-missingNetworks+doubleNetworks, len(v.databases)-missingDatabases+doubleDatabases
-	s.say("%s", s.calls)
+	s.logf("%s", s.calls)
 	fmt.Fprintf(s.t.Output(), "%s: %d of %d ready, networks=%d databases=%d duplicates=%d missing=%d passwords=%d/%d, %d kills, %.0f s\n",
 		what, v.ready, s.objects(), networks, databases, double, missing, opened, s.databases, s.killed, took.Seconds())
 	if v.ready != s.objects() || networks != s.networks || databases != s.databases || missing+double > 0 {

@@ -189,7 +189,7 @@ func (m *market) nothingOutside(ctx context.Context, b *inspect.Binding) error {
 	return nil
 }
 
-// classes returns a class of each provider, for the claims of a namespace that say which server they want.
+// classes returns a class of each provider, for the claims of a namespace that choose their server.
 func (m *market) classes(namespace string, policy xpv1.ReclaimPolicy) map[string]resource.Class {
 	labels := func(server string) map[string]string { return map[string]string{"for": namespace, "server": server} }
 	all := map[string]resource.Class{
@@ -251,7 +251,7 @@ func (m *market) inherited(t *testing.T, namespace string, b *inspect.Binding) r
 }
 
 // released waits until what a claim left is kept for an administrator: the managed resource names the claim still, its Secret
-// goes on to nobody, and the claim's is gone.
+// is bound to no other claim, and the claim's is gone.
 func (m *market) released(t *testing.T, b *inspect.Binding) {
 	t.Helper()
 	m.Eventually(t, within, b.Managed.GetName()+" is released", func(ctx context.Context) error {

@@ -24,7 +24,7 @@ const (
 	pathDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// Bodies of requests. What is refused by its rights is refused before anybody reads them.
+// Bodies of requests. What is refused by its rights is refused before they are read.
 const (
 	emptyBody = `{}`
 	labelBody = `{"metadata": {"labels": {"x": "y"}}}`
@@ -68,7 +68,7 @@ func forbiddenOfPlatform() map[string]forbiddenCall {
 			"Every later Secret would be the team's."),
 		"deleting a class":       noDelete(pathClasses+"/small", "No team could claim any more."),
 		"deleting all classes":   noDelete(pathClasses, "The same."),
-		"listing configurations": noGet(pathConfigs, "They say where credentials are."),
+		"listing configurations": noGet(pathConfigs, "They contain where credentials are."),
 		"changing a configuration": noPatch(pathConfigs+"/default", `{"spec": {"endpoint": "http://shop.example"}}`,
 			"The key would be sent to a server of the team's."),
 		"making a configuration":   noPost(pathConfigs, emptyBody, "It could use the credentials of another."),
@@ -109,7 +109,7 @@ func forbiddenOfCluster() map[string]forbiddenCall {
 		"changing its binding": noPatch(pathRoles+"namespaces/shop/rolebindings/bowline-team-shop", labelBody,
 			"It could name others as subjects."),
 		"escalating": noPatch(pathRoles+"clusterroles/bowline-edit", `{"rules": []}`,
-			"What all teams may do would be the team's to say."),
+			"What all teams may do would be the team's choice."),
 		"acting as the administrator": {apiCall{path: "/apis", as: "bowline-admin"}, "Nothing would be forbidden."},
 		"acting as the controllers": {apiCall{path: "/apis", as: "system:serviceaccount:bowline-system:bowline-controllers"},
 			"They read all Secrets."},
@@ -120,9 +120,9 @@ func forbiddenOfCluster() map[string]forbiddenCall {
 			"Its access would not end."),
 		"listing the teams":  noGet(pathCore+"bowline-teams/serviceaccounts", "The names of other teams are confidential."),
 		"making an account":  noPost(pathCore+"shop/serviceaccounts", emptyBody, "Access could be handed on."),
-		"making definitions": noPost(pathDefinitions, emptyBody, "They hold for everybody."),
+		"making definitions": noPost(pathDefinitions, emptyBody, "They apply to all users."),
 		"changing definitions": noPatch(pathDefinitions+"/postgresqlinstances.database.crossplane.io", labelBody,
-			"Everybody's claims would be checked differently."),
+			"All claims would be checked differently."),
 		"deleting definitions":    noDelete(pathDefinitions+"/postgresqlinstances.database.crossplane.io", "All claims would be deleted."),
 		"API services":            noGet("/apis/apiregistration.k8s.io/v1/apiservices", "To write one is to be an API server."),
 		"listing namespaces":      noGet("/api/v1/namespaces", "They are named after other teams."),
@@ -132,13 +132,13 @@ func forbiddenOfCluster() map[string]forbiddenCall {
 		"lifting its quota":       noPatch(pathCore+"shop/resourcequotas/limit", `{"spec": {"hard": null}}`, "The quota is the platform's word."),
 		"webhooks that change":    noPost(pathAdmission+"mutatingwebhookconfigurations", emptyBody, "They see every Secret that is written."),
 		"webhooks that refuse":    noPost(pathAdmission+"validatingwebhookconfigurations", emptyBody, "The same."),
-		"admission policies":      noPost(pathAdmission+"validatingadmissionpolicies", emptyBody, "They could stop everybody."),
+		"admission policies":      noPost(pathAdmission+"validatingadmissionpolicies", emptyBody, "They could stop all users."),
 		"bindings of policies":    noPost(pathAdmission+"validatingadmissionpolicybindings", emptyBody, "The same."),
-		"events of others":        noGet(pathCore+"rival/events", "They tell what other teams do."),
-		"all events":              noGet("/api/v1/events", "The same, of everybody."),
+		"events of others":        noGet(pathCore+"rival/events", "They show what other teams do."),
+		"all events":              noGet("/api/v1/events", "The same, of all teams."),
 		"making events":           noPost(pathCore+"shop/events", emptyBody, "An event is the word of a controller."),
 		"the controllers' lease": noGet("/apis/coordination.k8s.io/v1/namespaces/bowline-system/leases",
-			"Whoever writes it stops the controllers."),
+			"A write stops the controllers."),
 		"metrics of the server": noGet("/metrics", "They name every kind and user."),
 	}
 }

@@ -156,7 +156,7 @@ func refusedAtAdmission(t *testing.T, s *stage) {
 		for _, path := range []string{file, list} {
 			out, err := s.Run(t.Context(), "kubectl", "apply", "-f", path)
 			if err == nil || !strings.Contains(out, m.wants) {
-				t.Errorf("%s: kubectl apply -f %s ended with %v and said %q, want %q", name, filepath.Base(path), err, out, m.wants)
+				t.Errorf("%s: kubectl apply -f %s ended with %v and printed %q, want %q", name, filepath.Base(path), err, out, m.wants)
 			}
 		}
 	}

@@ -154,19 +154,19 @@ type person struct {
 // newPerson creates a team that works in the namespace of its name.
 func newPerson(t *testing.T, p *plane.Plane, name string) *person {
 	t.Helper()
-	who := &person{plane: p, kubeconfig: filepath.Join(t.TempDir(), name+".kubeconfig")}
-	out, err := p.Run(t.Context(), "user", "create", name, "--namespace", name, "-o", who.kubeconfig)
+	created := &person{plane: p, kubeconfig: filepath.Join(t.TempDir(), name+".kubeconfig")}
+	out, err := p.Run(t.Context(), "user", "create", name, "--namespace", name, "-o", created.kubeconfig)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if info, err := os.Stat(who.kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(created.kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the kubeconfig: %v, %v", info, err)
 	}
-	who.client, err = client.New(who.config(t), client.Options{})
+	created.client, err = client.New(created.config(t), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return who
+	return created
 }
 
 func (p *person) config(t *testing.T) *rest.Config {
@@ -202,7 +202,7 @@ func (p *person) kubectl(t *testing.T, args ...string) string {
 
 // An apiCall is one request to the API server.
 type apiCall struct {
-	method string // GET unless said
+	method string // GET by default
 	path   string
 	body   string
 	as     string // impersonated user
@@ -260,7 +260,7 @@ func (p *person) isRefused(t *testing.T, name string, c forbiddenCall, admin *pe
 	}
 }
 
-// teamMay does what the guides tell a team to do.
+// teamMay runs what the guides have for teams.
 func teamMay(t *testing.T, team *person) {
 	if out := team.kubectl(t, "get", "classes"); !strings.Contains(out, "small") {
 		t.Errorf("the team sees no class:\n%s", out)

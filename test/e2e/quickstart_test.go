@@ -42,24 +42,24 @@ func TestQuickstart(t *testing.T) {
 		t.Errorf("want the version %s, and that of Kubernetes for both programs, got:\n%s", git, stamps)
 	}
 	defer shell("examples/quickstart/quickstart.sh clean")
-	tell := func() {
+	repeat := func() {
 		t.Helper()
 		out := shell("examples/quickstart/quickstart.sh")
-		for what, said := range map[string]string{
+		for what, words := range map[string]string{
 			"the claim's way":               "Ready=True (Available)",
 			"an answer of PostgreSQL":       "PostgreSQL 1",
 			"what the team is refused":      `cannot list resource "secrets" in API group "" in the namespace "quickstart"`,
 			"the platform's view of things": "favouritedbinstance.database.fcp.crossplane.io/shop-orders-",
 			"the chain":                     "secret shop/orders: in step",
 		} {
-			if !strings.Contains(out, said) {
-				t.Errorf("the quickstart does not show %s, %q:\n%s", what, said, out)
+			if !strings.Contains(out, words) {
+				t.Errorf("the quickstart does not show %s, %q:\n%s", what, words, out)
 			}
 		}
 	}
-	tell()
+	repeat()
 	shell(commands(t, filepath.Join(root, "README.md"), "bin/bowline status")) // the last deletes the claim
-	tell()
+	repeat()
 	if out := shell("examples/quickstart/quickstart.sh clean"); !strings.Contains(out, `"orders" deleted`) {
 		t.Errorf("cleaning does not delete the claim before it stops everything:\n%s", out)
 	}

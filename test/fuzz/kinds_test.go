@@ -171,7 +171,7 @@ var (
 	})
 )
 
-// A vendor reports what it is told to, as an external system whose settings and state are out of control.
+// A vendor reports what the test sets, as an external system whose settings and state are out of control.
 type vendor struct {
 	parameters, observation reflect.Value // pointers
 	observed                managed.ExternalObservation

@@ -4,12 +4,12 @@
 // Package guides runs the guides in docs/guides as they are written: every block of a guide becomes a part of one shell
 // script, which is run on a plane of its own, from the checkout.
 //
-// A block in the language sh is run. One in yaml says in a comment in front of it what becomes of it. One in text, or in go, is
+// A block in the language sh is run. One in yaml has its use in a comment in front of it. One in text, or in go, is
 // what the block before it prints: each of its lines is to be found, in that order; "..." stands for anything, and any space for
 // any other.
 //
 //	<!-- apply -->          in front of yaml: it is applied
-//	<!-- refused: TEXT -->  in front of yaml or sh: it fails, and says TEXT
+//	<!-- refused: TEXT -->  in front of yaml or sh: it fails, and prints TEXT
 //	<!-- shows: TEXT -->    in front of yaml or sh: it prints TEXT, too
 //	<!-- first -->          in front of yaml or sh: it is run before all others, since the guide begins with other readers
 package guides
@@ -92,7 +92,7 @@ func parse(guide string) ([]block, error) {
 // mark precedes the output of a block.
 func mark(b block) string { return fmt.Sprintf("\x01block of line %d\n", b.line) }
 
-// script returns what runs all blocks in one shell, and stops at the first that does not do what the guide says.
+// script returns what runs all blocks in one shell, and stops at the first that does not behave as in the guide.
 func script(blocks []block) string {
 	var s strings.Builder
 	s.WriteString("set -euo pipefail\nexec 2>&1\n")

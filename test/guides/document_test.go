@@ -71,11 +71,11 @@ func TestScript(t *testing.T) {
 			text := "kubectl() { cat; }\n" + script(blocks)
 			out, err := exec.CommandContext(t.Context(), "bash", "-c", text).CombinedOutput()
 			last := blocks[len(blocks)-1]
-			said, ran := printed(string(out), last)
+			shown, ran := printed(string(out), last)
 			if ran != tc.ran || (err == nil) != tc.ran {
 				t.Fatalf("ended with %v, the last block ran: %t; want %t:\n%s", err, ran, tc.ran, out)
 			}
-			if line, _ := missing(said, last.shows); ran && line != tc.missing {
+			if line, _ := missing(shown, last.shows); ran && line != tc.missing {
 				t.Errorf("missing is %q, want %q:\n%s", line, tc.missing, out)
 			}
 		})

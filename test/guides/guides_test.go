@@ -50,9 +50,9 @@ func TestGuides(t *testing.T) {
 			p.Up(t)
 			output := run(t, script(blocks), checkout(t, root, p.Cloud), append(goCaches(t), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())...)
 			for _, b := range blocks {
-				said, ran := printed(output, b)
-				if line, found := missing(said, b.shows); ran && found {
-					t.Errorf("line %d: no %q in what it prints:\n%s", b.line, line, said)
+				shown, ran := printed(output, b)
+				if line, found := missing(shown, b.shows); ran && found {
+					t.Errorf("line %d: no %q in what it prints:\n%s", b.line, line, shown)
 				}
 			}
 		})

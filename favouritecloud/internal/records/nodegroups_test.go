@@ -31,7 +31,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-func TestAutoscalerGoesUpAndDown(t *testing.T) {
+func TestAutoscalerScalesUpAndDown(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		given api.ScalingConfig

@@ -40,7 +40,7 @@ func (q Query) Check() error {
 	return err
 }
 
-// Find returns the object of a query. Its errors say what to type instead.
+// Find returns the object of a query. Its errors contain what to type instead.
 func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	word, name, err := q.split()
 	if err != nil {

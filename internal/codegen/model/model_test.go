@@ -121,7 +121,7 @@ func TestSecondScope(t *testing.T) {
 		".m before the last two labels (N35)": {"// +groupName=postgresql.sql.bowline.dev", "postgresql.sql.m.bowline.dev"},
 		"of the example cloud (N35, N16)":     {"// +groupName=network.fcp.crossplane.io", "network.fcp.m.crossplane.io"},
 		"a short one (N35)":                   {"// +groupName=things.dev", "m.things.dev"},
-		"what the author says (N35)":          {"// +groupName=things.dev\n// +bowline:namespacedGroup=other.dev", "other.dev"},
+		"what the author chooses (N35)":       {"// +groupName=things.dev\n// +bowline:namespacedGroup=other.dev", "other.dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,7 @@ func TestDifferences(t *testing.T) {
 			desired: `{"r": [{"a": 1}]}`, observed: `{"r": [{"a": 1}, {"a": 3}, {"a": 4}]}`,
 			initial: `{"r": [null, {"a": 2}]}`, want: differ("r[2]", "null", `{"a":4}`),
 		},
-		"labels of ownership are nobody's elements (P15)": {
+		"labels of ownership are no elements (P15)": {
 			desired:  `{"t": [{"key": "a"}], "s": [{"key": "a"}]}`,
 			observed: `{"t": [{"key": "bowline-uid", "value": "u"}, {"key": "a"}], "s": [{"key": "crossplane-name"}, {"key": "a"}]}`,
 			rules:    rules{Sets: []string{"s"}},

@@ -389,7 +389,7 @@ func Example() {
 	initProvider := map[string]any{"size": int64(10)}
 	fmt.Println("create:", parameters.Overlay(forProvider, initProvider))
 
-	// Somebody turned versions on, and the bucket has grown.
+	// A user turned versions on, and the bucket has grown.
 	observed := map[string]any{"region": "EU", "versioned": true, "zones": []any{"a", "b"}, "size": int64(30), "tier": "hot"}
 	rules := parameters.Rules{IgnoreCase: []string{"region"}, Sets: []string{"zones"}}
 

@@ -30,7 +30,7 @@ type stage struct {
 	env     *controlplanetest.Env
 	group   string
 	watcher *installation.Watcher
-	told    chan schema.GroupVersionKind
+	kinds   chan schema.GroupVersionKind
 	watches atomic.Int32
 	looked  atomic.Int64 // when the server was last asked what it serves of the group, in Unix nanoseconds
 	forbids bool         // to list and watch definitions
@@ -39,14 +39,14 @@ type stage struct {
 func newStage(t *testing.T, forbids bool) *stage {
 	t.Helper()
 	env := controlplanetest.New(t)
-	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10), forbids: forbids}
+	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", kinds: make(chan schema.GroupVersionKind, 10), forbids: forbids}
 	t.Cleanup(func() {
 		if open := s.watches.Load(); open != 0 {
 			t.Errorf("%d watches are open after the manager has ended", open)
 		}
 	})
 	controlplanetest.RunManager(t, fault.Intercept(env.Config, s.answer), manager.Options{}, func(mgr manager.Manager) error {
-		s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.told <- kind })
+		s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.kinds <- kind })
 		return nil
 	})
 	return s
@@ -100,18 +100,18 @@ func (s *stage) install(t *testing.T, name string) {
 	t.Cleanup(func() { _ = s.env.Client.Delete(context.Background(), crd) }) // the test's own context has ended
 }
 
-// hears wants to be told of a kind, soon.
-func (s *stage) hears(t *testing.T, name string) {
+// installed waits for the report of a kind.
+func (s *stage) installed(t *testing.T, name string) {
 	t.Helper()
 	began := time.Now()
 	select {
-	case kind := <-s.told:
+	case kind := <-s.kinds:
 		if kind != s.kind(name) {
-			t.Errorf("told of %s, want %s", kind, name)
+			t.Errorf("report of %s, want %s", kind, name)
 		}
-		t.Logf("told after %s", time.Since(began).Round(time.Millisecond))
+		t.Logf("reported after %s", time.Since(began).Round(time.Millisecond))
 	case <-time.After(10 * time.Second):
-		t.Fatalf("not told of %s", name)
+		t.Fatalf("no report of %s", name)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestWatcher(t *testing.T) {
 			s.await(t, "Late")
 			s.watching(t, 1)
 			s.install(t, "Late")
-			s.hears(t, "Late")
+			s.installed(t, "Late")
 			s.watching(t, 0)
 		},
 		"one after the other, by one watch (R167)": func(t *testing.T, s *stage) {
@@ -141,18 +141,18 @@ func TestWatcher(t *testing.T) {
 			s.await(t, "Second")
 			s.watching(t, 1)
 			s.install(t, "First")
-			s.hears(t, "First")
+			s.installed(t, "First")
 			s.watching(t, 1)
 			s.install(t, "Second")
-			s.hears(t, "Second")
+			s.installed(t, "Second")
 			s.watching(t, 0)
 		},
 		"a kind that is there already (R167)": func(t *testing.T, s *stage) {
 			s.install(t, "Early")
 			s.await(t, "Early")
-			s.hears(t, "Early")
+			s.installed(t, "Early")
 		},
-		"a kind that nobody awaits any more (R167)": func(t *testing.T, s *stage) {
+		"a kind that is not awaited any more (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "Dismissed")
 			s.watching(t, 1)
 			s.watcher.Dismiss(s.kind("Dismissed"))
@@ -164,7 +164,7 @@ func TestWatcher(t *testing.T) {
 			s.watching(t, 1)
 			s.install(t, "Dismissed")
 			s.install(t, "Again")
-			s.hears(t, "Again")
+			s.installed(t, "Again")
 		},
 		"the manager ends meanwhile (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "Never")
@@ -175,14 +175,14 @@ func TestWatcher(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, false)
 			test(t, s)
-			if len(s.told) > 0 {
-				t.Error("told of another kind, too")
+			if len(s.kinds) > 0 {
+				t.Error("another kind is reported, too")
 			}
 		})
 	}
 }
 
-// Where definitions cannot be watched only looking tells, for as long as it takes.
+// Where definitions cannot be watched only polling works, for as long as it takes.
 func TestWatchForbidden(t *testing.T) {
 	t.Parallel()
 	t.Run("a kind that is installed long after (R167)", func(t *testing.T) {
@@ -197,11 +197,11 @@ func TestWatchForbidden(t *testing.T) {
 			return nil
 		})
 		s.install(t, "Late")
-		s.hears(t, "Late")
+		s.installed(t, "Late")
 	})
 }
 
-// Who needs Networks goes on when they are installed.
+// Objects that need Networks continue when they are installed.
 func Example() {
 	setup := func(mgr manager.Manager) error {
 		watcher := installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { fmt.Println("installed:", kind.Kind) })

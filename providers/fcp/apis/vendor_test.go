@@ -127,7 +127,7 @@ func leaves(typ reflect.Type) map[string]reflect.StructField {
 	return all
 }
 
-// Kinds have the names of the cloud's types, in the groups of their services. Only names of instances say of what.
+// Kinds have the names of the cloud's types, in the groups of their services. Only names of instances have the product.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	named := map[string]string{"database.Instance": "FavouriteDBInstance", "cache.Instance": "CacheInstance"}

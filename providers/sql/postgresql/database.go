@@ -15,7 +15,7 @@ import (
 // https://www.postgresql.org/docs/current/sql-createdatabase.html
 type Database struct {
 	Name             string            // identity
-	Owner            *string           // role that owns it; default: the user who creates it
+	Owner            *string           // role that owns it; default: the user that creates it
 	Template         *string           // database to copy, never returned; default: template1
 	Encoding         *string           // for example UTF8; fixed at creation, as are the locale fields; default: that of the template
 	LCCollate        *string           // libc locale for collation

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-// A scene is a server that many share: somebody who shall go, and another who owns a database and has an accomplice.
+// A scene is a server that many share: a role to delete, and another that owns a database and has an accomplice.
 type scene struct {
 	s                          *postgresql.Server
 	rival, owner, accomplice   string
@@ -153,7 +153,7 @@ func TestDepartureFromClosedDatabase(t *testing.T) {
 	err := w.depart(t)
 	want(t, err, postgresql.IsConflict, "a conflict")
 	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("cannot connect to database %q", w.database)) {
-		t.Errorf("it does not say where: %v (R55)", err)
+		t.Errorf("the error lacks the place: %v (R55)", err)
 	}
 	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
 		t.Error("the role can log in (R55)")

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-// A team gets a database of its own, and a user who may read what is in it.
+// A team gets a database of its own, and a user that may read its contents.
 func Example() {
 	ctx := context.Background()
 	server, err := postgresql.New(shared.Config()) // Endpoint, Port, Username and Password

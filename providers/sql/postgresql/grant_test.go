@@ -210,7 +210,7 @@ func TestGrantOfNamesThatAreGone(t *testing.T) {
 	want(t, err, postgresql.IsNotFound, "not found")
 }
 
-func TestGrantToEverybody(t *testing.T) {
+func TestGrantToAllRoles(t *testing.T) {
 	t.Parallel()
 	s := connect(t)
 	d := newDatabase(t, s, postgresql.Database{}).Name
@@ -239,7 +239,7 @@ func TestGrantPassedOn(t *testing.T) {
 	holder := superuser(t, d)
 	execute(t, holder, "SET ROLE "+quote(first), "GRANT USAGE ON SCHEMA "+quote(schema)+" TO "+quote(second))
 	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsConflict, "a conflict")
-	// What somebody else granted is held, but not by a grant that we could revoke.
+	// What another role granted is held, but not by a grant that we could revoke.
 	passed := postgresql.Grant{Role: second, On: on, Privileges: []string{"CREATE"}}
 	_, err := postgresql.Get(t.Context(), s, passed)
 	want(t, err, postgresql.IsNotFound, "not found")
@@ -285,7 +285,7 @@ func TestMembership(t *testing.T) {
 	want(t, err, postgresql.IsInvalid, "invalid: a role that is a member of itself")
 	g.Role = postgresql.Public
 	_, err = postgresql.Create(t.Context(), s, g)
-	want(t, err, postgresql.IsInvalid, "invalid: everybody as a member")
+	want(t, err, postgresql.IsInvalid, "invalid: all roles as a member")
 }
 
 // Changes of one object's privileges at the same time fail in PostgreSQL itself with an internal error.

@@ -63,7 +63,7 @@ func connectTo(t *testing.T, c postgresql.Config) *postgresql.Server {
 	return s
 }
 
-// hostile is text that hurts whoever quotes it wrongly.
+// hostile is text that harms code that quotes it wrongly.
 const hostile = `'; DROP "ROLE" -- $1 \ % é 名`
 
 var serial atomic.Int32

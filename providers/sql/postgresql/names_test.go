@@ -112,9 +112,9 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 	name := unique(t)
 	d := newDatabase(t, s, postgresql.Database{}).Name
 	cases := map[string]struct {
-		call func(context.Context) error
-		is   func(error) bool
-		says string
+		call  func(context.Context) error
+		is    func(error) bool
+		words string
 	}{
 		"reserved name": {func(ctx context.Context) error {
 			_, err := postgresql.Create(ctx, s, postgresql.Role{Name: "pg_mine"})
@@ -154,8 +154,8 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			err := tc.call(t.Context())
 			want(t, err, tc.is, "what it should be")
-			if err == nil || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("does not say %q: %v", tc.says, err)
+			if err == nil || !strings.Contains(err.Error(), tc.words) {
+				t.Errorf("lacks %q: %v", tc.words, err)
 			}
 		})
 	}

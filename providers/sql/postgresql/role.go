@@ -192,7 +192,7 @@ func dropped(object *command, cascade bool) *command {
 // https://www.postgresql.org/docs/current/sql-createschema.html
 type Schema struct {
 	Database, Name string            // identity
-	Owner          *string           // role that owns it; default: the user who creates it
+	Owner          *string           // role that owns it; default: the user that creates it
 	Comment        *string           // without the labels
 	Labels         map[string]string // stored at the end of the comment; if not nil, all others are removed
 

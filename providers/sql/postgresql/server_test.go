@@ -160,7 +160,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if !postgresql.IsPoolFull(err) || !strings.Contains(err.Error(), "all 1 are in use") || strings.Contains(err.Error(), "does it run") {
-		t.Errorf("the reason is not told: %v", err)
+		t.Errorf("the error lacks the reason: %v", err)
 	}
 	close(release)
 	first.Wait()
@@ -281,7 +281,7 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		config postgresql.Config
-		says   []string
+		words  []string
 	}{
 		"empty":   {postgresql.Config{}, []string{"endpoint is required", "username is required"}},
 		"numbers": {postgresql.Config{Port: 70000, MaxConns: -1}, []string{"port 70000", "max conns -1"}},
@@ -291,9 +291,9 @@ func TestConfig(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := postgresql.New(tc.config)
-			for _, words := range tc.says {
+			for _, words := range tc.words {
 				if err == nil || !strings.Contains(err.Error(), words) {
-					t.Errorf("does not say %q: %v", words, err)
+					t.Errorf("lacks %q: %v", words, err)
 				}
 			}
 		})

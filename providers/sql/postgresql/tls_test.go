@@ -68,17 +68,17 @@ func TestEncryption(t *testing.T) {
 		endpoint  string
 		roots     []byte
 		encrypted bool
-		says      string // empty: connects
+		words     string // empty: connects
 	}{
 		"disable":                  {mode: postgresql.SSLDisable},
 		"prefer is the default":    {encrypted: true},
 		"require":                  {mode: postgresql.SSLRequire, encrypted: true},
 		"verify-ca, any name":      {mode: postgresql.SSLVerifyCA, roots: roots, encrypted: true},
-		"verify-ca, stranger":      {mode: postgresql.SSLVerifyCA, roots: joined, says: "certificate"},
+		"verify-ca, stranger":      {mode: postgresql.SSLVerifyCA, roots: joined, words: "certificate"},
 		"verify-full":              {mode: postgresql.SSLVerifyFull, endpoint: "localhost", roots: roots, encrypted: true},
-		"verify-full, other name":  {mode: postgresql.SSLVerifyFull, roots: roots, says: "127.0.0.1"},
-		"verify-full, no roots":    {mode: postgresql.SSLVerifyFull, endpoint: "localhost", says: "certificate"},
-		"verify-full with roots":   {roots: joined, endpoint: "localhost", says: "certificate"},
+		"verify-full, other name":  {mode: postgresql.SSLVerifyFull, roots: roots, words: "127.0.0.1"},
+		"verify-full, no roots":    {mode: postgresql.SSLVerifyFull, endpoint: "localhost", words: "certificate"},
+		"verify-full with roots":   {roots: joined, endpoint: "localhost", words: "certificate"},
 		"prefer takes any, though": {mode: postgresql.SSLPrefer, roots: joined, encrypted: true},
 	}
 	for name, tc := range cases {
@@ -95,10 +95,10 @@ func TestEncryption(t *testing.T) {
 			}
 			defer s.Close()
 			_, err = s.Version(t.Context())
-			if tc.says != "" {
+			if tc.words != "" {
 				want(t, err, postgresql.IsUnavailable, "unavailable")
-				if !strings.Contains(fmt.Sprint(err), tc.says) {
-					t.Errorf("does not say %q: %v", tc.says, err)
+				if !strings.Contains(fmt.Sprint(err), tc.words) {
+					t.Errorf("lacks %q: %v", tc.words, err)
 				}
 				return
 			}
@@ -112,7 +112,7 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// sessions tells of each session of package postgresql whether it is encrypted.
+// sessions returns of each session of package postgresql whether it is encrypted.
 func sessions(t *testing.T, server *postgresqltest.Server) []bool {
 	t.Helper()
 	conn, err := openAt(t, server.Config())

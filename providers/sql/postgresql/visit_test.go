@@ -26,11 +26,11 @@ func TestWithoutSuperuser(t *testing.T) {
 		what string
 		do   func() error
 	}{
-		{"create a database for somebody", func() error {
+		{"create a database for another role", func() error {
 			_, err := postgresql.Create(t.Context(), s, postgresql.Database{Name: d, Owner: &first, Labels: map[string]string{"uid": "1"}})
 			return err
 		}},
-		{"create a schema for somebody", func() error {
+		{"create a schema for another role", func() error {
 			_, err := postgresql.Create(t.Context(), s, postgresql.Schema{Database: d, Name: "s", Owner: &second, Comment: ptr("c")})
 			return err
 		}},
@@ -51,13 +51,13 @@ func TestWithoutSuperuser(t *testing.T) {
 			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
 			return postgresql.Delete(t.Context(), s, postgresql.Grant{Role: first, On: on})
 		}},
-		{"give the schema to somebody else", func() error {
+		{"give the schema to another role", func() error {
 			return postgresql.Update(t.Context(), s, postgresql.Schema{Database: d, Name: "s", Owner: &first})
 		}},
-		{"give the database to somebody else", func() error {
+		{"give the database to another role", func() error {
 			return postgresql.Update(t.Context(), s, postgresql.Database{Name: d, Owner: &second, ConnectionLimit: ptr(5)})
 		}},
-		{"change the schema public, which belongs to whoever owns the database", func() error {
+		{"change the schema public, which belongs to the owner of the database", func() error {
 			return postgresql.Update(t.Context(), s, postgresql.Schema{Database: d, Name: "public", Comment: ptr("ours")})
 		}},
 		{"delete the schema", func() error {
@@ -103,7 +103,7 @@ func TestDeletionWithGuests(t *testing.T) {
 	}
 }
 
-// PostgreSQL only warns those who hold something that they may not pass on.
+// PostgreSQL only warns roles that hold something that they may not pass on.
 func TestGrantWithoutEffect(t *testing.T) {
 	t.Parallel()
 	super := connect(t)
@@ -127,7 +127,7 @@ func TestGrantWithoutEffect(t *testing.T) {
 }
 
 // memberships counts what a role is a member of: by its own grant, which a visit is, and by that of others. From PostgreSQL 16
-// on, who creates a role is made a member of it.
+// on, the creator of a role is made a member of it.
 func memberships(t *testing.T, role string) (own, given int) {
 	t.Helper()
 	if err := superuser(t, "postgres").QueryRow(t.Context(), `
@@ -163,7 +163,7 @@ func TestVisitsAtTheSameTime(t *testing.T) {
 }
 
 // A membership that was there before stays, also one that gives nothing unasked.
-func TestVisitorWhoIsAtHome(t *testing.T) {
+func TestVisitorAtHome(t *testing.T) {
 	t.Parallel()
 	super := connect(t)
 	owner := newRole(t, super, postgresql.Role{}).Name

@@ -59,7 +59,7 @@ func (e Existing) GetFancinessLevel() int { return e.instance.FancinessLevel }
 // A Client calls the service for one project (A91).
 type Client struct{ service *database.Client }
 
-// Credentials say where the service is, and which project they are for.
+// Credentials have the address of the service, and the project.
 type Credentials struct{ Endpoint, Project, Key string }
 
 // NewClient returns a client (A90). The credentials are Credentials as JSON.

@@ -199,7 +199,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestElementsSayNothing(t *testing.T) {
+func TestEmptyElements(t *testing.T) {
 	t.Parallel()
 	type vendors struct {
 		One  struct{ MinSize int32 }
@@ -246,7 +246,7 @@ func TestMismatch(t *testing.T) {
 		t.Errorf("error is %v, which does not name the field and both types", err)
 	}
 	if _, _, err := mapping.New[struct{ Range netip.Prefix }, struct{ Range struct{ Bits int } }](); err == nil {
-		t.Error("a struct that nobody can look into is no error")
+		t.Error("a struct that cannot be read is no error")
 	}
 	if _, _, err := mapping.New[struct{ CreatedAt string }, vendorGroup](); err == nil {
 		t.Error("a field that cannot be set is no error")
