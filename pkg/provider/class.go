@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"reflect"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -98,7 +100,7 @@ func (t *template[CM, P]) CheckManaged(_ context.Context, cm resource.Claim, mg 
 	}
 	err := t.carry(from, existing.Parameters())
 	if c, ok := errors.AsType[*contradictionError](err); ok {
-		return fmt.Errorf("spec.%s is %v, but managed resource %q has %v: create another claim, and leave the field out or name another "+
+		return refusal("spec.%s is %v, but managed resource %q has %v: create another claim, and leave the field out or name another "+
 			"managed resource", c.field, c.claimed, mg.GetName(), c.offered)
 	}
 	return err
@@ -111,27 +113,32 @@ func Agree[T comparable](field string, claimed *T, setting **T) error {
 	case claimed == nil:
 		return nil
 	case *setting != nil && **setting != *claimed:
-		return &contradictionError{field, *claimed, **setting}
+		return &contradictionError{refusal("spec.%s is %v, but the class has %v: leave it out, or choose another class", field, *claimed,
+			**setting), field, *claimed, **setting}
 	}
 	*setting = claimed
 	return nil
 }
 
 type contradictionError struct {
+	error
 	field            string
 	claimed, offered any
 }
 
-func (e *contradictionError) Error() string {
-	return fmt.Sprintf("spec.%s is %v, but the class has %v: leave it out, or choose another class", e.field, e.claimed, e.offered)
-}
+func (e *contradictionError) Unwrap() error { return e.error }
 
 // Alone refuses a class that sets a field which must differ between claims, such as a name or a password.
 func Alone(field string, set bool) error {
 	if set {
-		return fmt.Errorf("the class sets forProvider.%s, which no two claims can share: ask your platform team to remove it", field)
+		return refusal("the class sets forProvider.%s, which no two claims can share: ask your platform team to remove it", field)
 	}
 	return nil
+}
+
+// refusal is an error that the team reads.
+func refusal(format string, a ...any) error {
+	return &failure.Error{Reason: xpv1.ReasonBinding, Message: fmt.Sprintf(format, a...)}
 }
 
 func kindOf(o any) string { return reflect.TypeOf(o).Elem().Name() }

@@ -6,6 +6,7 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -98,11 +99,10 @@ func configuring(configure func(*shop.Item)) claimbinding.ReconcilerOption {
 		}))
 }
 
-// What an author of configurators can count on.
-func TestConfigurators(t *testing.T) {
+// The text of an error that is not classified is for the platform team only.
+func TestErrorsOfConfigurators(t *testing.T) {
 	t.Parallel()
 	t.Run("they run in order, and an error stops provisioning (R259, A63, A64, A65)", func(t *testing.T) {
-		t.Parallel()
 		var ran []string
 		step := func(name string, err error) claimbinding.ManagedConfigurator {
 			return claimbinding.ManagedConfiguratorFn(func(context.Context, resource.Claim, resource.Class, resource.Managed) error {
@@ -110,14 +110,28 @@ func TestConfigurators(t *testing.T) {
 				return err
 			})
 		}
-		s := newClaimStage(t, claimbinding.WithManagedConfigurators(step("a", nil), step("b", errors.New("size 3 is sold out")), step("c", nil)))
-		s.create(s.newClass(nil), s.newClaim("orders", nil))
-		s.pass()
-		s.refused("orders", xpv1.ReasonBinding, "size 3 is sold out")
-		if diff := cmp.Diff([]string{"a", "b"}, ran); diff != "" || len(s.items()) > 0 || len(s.claimOf("orders").Finalizers) > 0 {
-			t.Errorf("%d managed resources; ran, -want +got:\n%s", len(s.items()), diff)
+		cause := errors.New("token 0Zkq4 refused")
+		for want, err := range map[string]error{"size 3 is sold out": failure.ForTeam(failure.InvalidSettings, "size 3 is sold out", cause),
+			"ask your platform team, which can see the cause": cause} {
+			ran = nil
+			s := newClaimStage(t, claimbinding.WithManagedConfigurators(step("a", nil), step("b", err), step("c", nil)))
+			s.create(s.newClass(nil), s.newClaim("orders", nil))
+			s.pass()
+			s.refused("orders", xpv1.ReasonBinding, want)
+			if diff := cmp.Diff([]string{"a", "b"}, ran); diff != "" || len(s.items()) > 0 || len(s.claimOf("orders").Finalizers) > 0 {
+				t.Errorf("%d managed resources; ran, -want +got:\n%s", len(s.items()), diff)
+			}
+			read := fmt.Sprint(s.claimOf("orders").Status, s.events.All())
+			if strings.Contains(read, "0Zkq4") || strings.Count(read, want) < 4 {
+				t.Errorf("the team reads %s", read)
+			}
 		}
 	})
+}
+
+// What an author of configurators can count on.
+func TestConfigurators(t *testing.T) {
+	t.Parallel()
 	t.Run("a claim that contradicts its class is refused, one that does not gets what it asks for (R283, D27)", func(t *testing.T) {
 		t.Parallel()
 		s := newClaimStage(t)

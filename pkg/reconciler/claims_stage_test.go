@@ -5,7 +5,6 @@ package reconciler_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -59,7 +59,7 @@ func configureItem(_ context.Context, cm resource.Claim, cs resource.Class, mg r
 	item.Spec = shop.ItemSpec{ForProvider: class.SpecTemplate.ForProvider}
 	if size := claim.Spec.Size; size != nil {
 		if of := class.SpecTemplate.ForProvider.Size; of != nil && *of != *size {
-			return errors.New("spec.size contradicts the class: leave it out, or use another class")
+			return &failure.Error{Reason: xpv1.ReasonBinding, Message: "spec.size contradicts the class: leave it out, or use another class"}
 		}
 		item.Spec.ForProvider.Size = size
 	}

@@ -98,7 +98,7 @@ type strict struct {
 }
 
 func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) error {
-	return errors.New("it is too old")
+	return failure.ForTeam(xpv1.ReasonBinding, "it is too old", errors.New("as the log says"))
 }
 
 // A static claim waits for what is not there or not ready, and two never get the same.

@@ -88,11 +88,8 @@ func Emit(ctx context.Context, to event.Recorder, log logr.Logger, about client.
 // error may name the API server or objects of the platform team, and is logged. A conflict is no failure (R17). Without an error the
 // pass continues.
 func FailedTo(activity string, reason event.Reason, err error) Outcome {
-	if err == nil {
-		return Next()
-	}
-	if apierrors.IsConflict(err) {
-		return Outcome{End: Conflict, Err: err}
+	if err == nil || apierrors.IsConflict(err) {
+		return Written(reason, err)
 	}
 	message := activity + " failed and is retried: if it lasts, ask your platform team, who sees the cause in the controllers' log"
 	return Failed(reason, failure.ForTeam(failure.InternalError, message, fmt.Errorf("%s: %w", activity, err)))
@@ -103,16 +100,22 @@ func AwaitAs(reason xpv1.ConditionReason, format string, a ...any) Outcome {
 	return Outcome{End: Wait, Reason: event.Reason(reason), Message: fmt.Sprintf(format, a...)}
 }
 
-// Refuse is RejectedAs with a formatted error.
+// Refuse is RejectedAs with a formatted message for the team.
 func Refuse(reason xpv1.ConditionReason, format string, a ...any) Outcome {
-	return RejectedAs(reason, fmt.Errorf(format, a...))
+	return RejectedAs(reason, &failure.Error{Reason: reason, Message: fmt.Sprintf(format, a...)})
 }
 
-// RejectedAs is Rejected with the reason of condition Ready, which classifies an error without a reason of its own. The team
-// reads the error, or its message for teams.
+// RejectedAs is Rejected with the reason of condition Ready, which classifies an error without a reason of its own. The team reads the
+// message of the error for teams, but not the error.
 func RejectedAs(reason xpv1.ConditionReason, err error) Outcome {
 	class := failure.Of(failure.Default(reason, err))
-	return Rejected(event.Reason(reason), failure.ForTeam(class.Reason, cmp.Or(class.Message, err.Error()), err))
+	message := cmp.Or(class.Message, "the provider refuses it: ask your platform team, which can see the cause in the controllers' log")
+	return Rejected(event.Reason(reason), failure.ForTeam(class.Reason, message, err))
+}
+
+// Ready is condition Ready of an object of a team after the ending Wait or Reject.
+func (o Outcome) Ready() xpv1.Condition {
+	return xpv1.Waiting(xpv1.ConditionReason(o.Reason), cmp.Or(o.Message, failure.Of(o.Err).Message))
 }
 
 // A TeamReport is what a pass reports on an object of a team besides its outcome.
@@ -184,12 +187,10 @@ func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 	switch {
 	case meta.WasDeleted(of):
 		return xpv1.Deleting().WithMessage(o.Message)
-	case o.End == Wait:
-		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), o.Message)
+	case o.End == Wait, o.End == Reject:
+		return o.Ready()
 	case o.End == Continue:
 		return xpv1.Available().WithMessage(r.Remark)
-	case o.End == Reject:
-		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), failure.Of(o.Err).Message)
 	case was.Reason == "", was.Reason == s.Pending:
 		return xpv1.Waiting(s.Pending, "The last pass failed and is retried: see condition Synced.")
 	default:
@@ -201,10 +202,8 @@ func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool)
 	switch {
 	case o.End == Continue && r.Mistake != nil:
 		return event.Warning(event.Reason(failure.Of(r.Mistake).Reason), r.Mistake), true
-	case o.Err != nil:
-		return event.Warning(o.Reason, errors.New(failure.Of(o.Err).Message)), true
-	case o.End == Wait && o.Reason != event.Reason(s.Pending):
-		return event.Warning(o.Reason, errors.New(o.Message)), true
+	case o.Err != nil, o.End == Wait && o.Reason != event.Reason(s.Pending):
+		return event.Warning(o.Reason, errors.New(o.Ready().Message)), true
 	default:
 		return event.Event{}, false
 	}

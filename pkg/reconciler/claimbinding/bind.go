@@ -158,6 +158,7 @@ func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 		for _, c := range r.configurators {
 			if checker, ok := c.(ManagedChecker); ok {
 				if err := checker.CheckManaged(ctx, p.claim, p.managed); err != nil {
+					r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
 					return flow.RejectedAs(xpv1.ReasonBinding, err)
 				}
 			}

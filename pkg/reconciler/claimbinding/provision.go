@@ -52,7 +52,7 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 		selector, err := metav1.LabelSelectorAsSelector(of)
 		if err != nil {
 			return flow.Refuse(xpv1.ReasonNotAllowed, "class %q: ask your platform team to correct "+
-				"specTemplate.claims.namespaceSelector: %w", name, err)
+				"specTemplate.claims.namespaceSelector: %v", name, err)
 		}
 		ns := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if !selector.Empty() { // the API server is asked, since something is created because of the labels
@@ -72,13 +72,14 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 
 // A ManagedConfigurator sets what is specific to a kind in a managed resource that is about to be created, from claim and class
 // (A64). It may replace the whole spec (R261): references are set afterwards, and so are ProviderConfig, reclaim policy and connection
-// Secret where it left them out. It refuses a claim that contradicts its class with an error on which the team can act (D27).
+// Secret where it left them out. It refuses a claim that contradicts its class with an error that failure.ForTeam classifies (D27): of
+// any other the team reads that the provider refuses the claim, and only the log has the cause.
 type ManagedConfigurator interface {
 	Configure(ctx context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error
 }
 
 // A ManagedChecker is a ManagedConfigurator that also checks an existing managed resource before it is bound to a claim that names
-// it. It refuses one that is not what the claim asks for with an error on which the team can act (D27).
+// it. It refuses one that is not what the claim asks for with an error as of Configure (D27).
 type ManagedChecker interface {
 	CheckManaged(ctx context.Context, cm resource.Claim, mg resource.Managed) error
 }
@@ -120,6 +121,7 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 	mg := r.newManaged()
 	for _, c := range r.configurators {
 		if err := c.Configure(ctx, p.claim, p.class, mg); err != nil {
+			r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
 			return flow.RejectedAs(xpv1.ReasonBinding, err)
 		}
 	}

@@ -136,7 +136,7 @@ func WithRecorder(er event.Recorder) Option {
 // NewReconciler returns a reconciler for ProviderConfigs of the given kind, which must be in the manager's scheme and satisfy
 // resource.ProviderConfig.
 func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option) *Reconciler {
-	name := controllerName(of)
+	name := strings.ToLower(of.GroupKind().String())
 	r := &Reconciler{
 		client:       mgr.GetClient(),
 		live:         mgr.GetAPIReader(),
@@ -151,10 +151,6 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		apply(r)
 	}
 	return r
-}
-
-func controllerName(of schema.GroupVersionKind) string {
-	return strings.ToLower(of.GroupKind().String())
 }
 
 // A pass is one reconcile of one ProviderConfig.

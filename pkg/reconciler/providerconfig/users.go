@@ -90,7 +90,7 @@ func configOf(user client.Object) (kind string, config types.NamespacedName) {
 // Secrets. Its name is <kind>.<group> in lower case.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	b := builder.ControllerManagedBy(mgr).
-		Named(controllerName(r.kind)).
+		Named(strings.ToLower(r.kind.GroupKind().String())).
 		For(objects.MustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
 		WithOptions(queue.Options(mgr, 0, flow.ConflictDelay, time.Minute))
 	for _, kind := range r.users {

@@ -39,8 +39,8 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
 	case objects.IsAbsent(err):
-		return flow.RejectedAs(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q does not exist: "+
-			"create another target if the name is wrong, or ask your platform team to create the managed resource", ref.Kind, ref.Name)))
+		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed resource "+
+			"%s %q does not exist: create another target if the name is wrong, or ask your platform team to create it", ref.Kind, ref.Name)})
 	case err != nil:
 		return fail("reading the managed resource", err)
 	case ref.UID != "" && ref.UID != mg.GetUID():
@@ -148,8 +148,8 @@ func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 		return fail("reading the connection details of the managed resource", err)
 	}
 	if source == nil {
-		return flow.RejectedAs(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q has published no "+
-			"connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind, ref.Name)))
+		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed resource "+
+			"%s %q has published no connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind, ref.Name)})
 	}
 	return flow.Next()
 }

@@ -176,6 +176,7 @@ type Reporter struct {
 	Recorder event.Recorder
 	Now      func() time.Time
 
+	name    string
 	client  client.Client
 	live    client.Reader
 	kind    schema.GroupVersionKind
@@ -187,9 +188,10 @@ type Reporter struct {
 
 // NewReporter returns a Reporter for claims of a kind in the manager's scheme.
 func NewReporter(mgr manager.Manager, of resource.ClaimKind) *Reporter {
-	name := ReporterName(of)
+	name := strings.ToLower("claim." + schema.GroupVersionKind(of).GroupKind().String())
 	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(of)) // panic now where the scheme lacks the kind
 	return &Reporter{
+		name:     name,
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		kind:     schema.GroupVersionKind(of),
@@ -201,15 +203,11 @@ func NewReporter(mgr manager.Manager, of resource.ClaimKind) *Reporter {
 	}
 }
 
-// ReporterName returns the name of the controller of a claim kind: claim.<kind>.<group> in lower case.
-func ReporterName(of resource.ClaimKind) string {
-	return strings.ToLower("claim." + schema.GroupVersionKind(of).GroupKind().String())
-}
-
-// SetupWithManager adds a controller to the manager that watches claims and the classes for them.
+// SetupWithManager adds a controller to the manager that watches claims and the classes for them. Its name, in lower case, is
+// claim.<claim kind>.<group>.
 func (r *Reporter) SetupWithManager(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named(ReporterName(resource.ClaimKind(r.kind))).
+		Named(r.name).
 		For(objects.MustNew[client.Object](mgr.GetScheme(), r.kind)).
 		WatchesRawSource(r.classes.Source(func(c resource.Claim) bool { return !isFinished(c) })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
@@ -315,7 +313,7 @@ func waiting(reason xpv1.ConditionReason, message string) flow.Outcome {
 func (r *Reporter) patient(claim resource.Claim, o flow.Outcome) flow.Outcome {
 	now := r.Now()
 	since, _ := r.since.LoadOrStore(client.ObjectKeyFromObject(claim), now)
-	if rest := since.(time.Time).Add(r.Patience).Sub(now); rest > 0 && !flow.Same(ready(o), claim.GetCondition(xpv1.TypeReady)) {
+	if rest := since.(time.Time).Add(r.Patience).Sub(now); rest > 0 && !flow.Same(o.Ready(), claim.GetCondition(xpv1.TypeReady)) {
 		return flow.Await(rest, "")
 	}
 	return o
@@ -331,7 +329,7 @@ func (r *Reporter) removeFinalizer(ctx context.Context, claim resource.Claim) fl
 // reason. The write is guarded by the resource version, since other controllers may report on the claim by now.
 func (r *Reporter) settle(ctx context.Context, claim resource.Claim, o flow.Outcome) (reconcile.Result, error) {
 	if o.Reason != "" {
-		was, is := claim.GetCondition(xpv1.TypeReady), ready(o)
+		was, is := claim.GetCondition(xpv1.TypeReady), o.Ready()
 		_, err := flow.Report(ctx, r.client, claim, func() {
 			flow.Set(claim, is, was)
 			flow.SetState(claim, o.State().WithMessage(is.Message), flow.States(claim))
@@ -346,9 +344,4 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, o flow.Outc
 		r.since.Delete(client.ObjectKeyFromObject(claim)) // what is found next gets time again
 	}
 	return o.Result(o.After)
-}
-
-// ready is condition Ready of an outcome with a reason.
-func ready(o flow.Outcome) xpv1.Condition {
-	return xpv1.Waiting(xpv1.ConditionReason(o.Reason), cmp.Or(o.Message, failure.Of(o.Err).Message))
 }
