@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package copies gives claims and targets copies of the connection Secrets of managed resources, and keeps the copies in step.
-// No other package writes or deletes a copy.
+// No other package writes the data of a copy or deletes one.
 //
 // A copy follows from declared state: a claim that is bound, or a target that the managed resource allows; the name that claim
 // or target gives in its spec; and the connection Secret of the managed resource, the source. The controllers of claims and
