@@ -99,8 +99,7 @@ type Classes struct {
 	listeners   []func() error
 }
 
-// NewClasses returns the classes for claims of a kind. The caller's own class kinds count also where their definitions do not name
-// the claim kind.
+// NewClasses returns the classes for claims of a kind. Own class kinds count also where their definitions do not name that kind.
 func NewClasses(mgr manager.Manager, claims resource.ClaimKind, own ...resource.ClassKind) *Classes {
 	c := &Classes{
 		mgr:         mgr,
@@ -144,8 +143,7 @@ func (c *Classes) enqueue(ctx context.Context, accept func(resource.Claim) bool,
 	return nil
 }
 
-// List returns all classes in the order of choice. It returns an error while not all are known: a choice among some could differ
-// from one among all.
+// List returns all classes in the order of choice, or an error while not all are known: a choice among some could differ.
 func (c *Classes) List() ([]Class, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -295,8 +295,8 @@ func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
 	return ref, ref.Name != "" && ref.Key != "" && hasOnly(o, "name", "key", "namespace")
 }
 
-// isReferenceField is true for fields that resolve to another and for Secrets, by name and by shape, since vendors have
-// fields of such names (R159, R170, P60).
+// isReferenceField is true for fields that resolve to another and for Secrets, by name and shape: vendors use such names (R159,
+// R170, P60).
 func isReferenceField(name string, value any) bool {
 	switch {
 	case strings.HasSuffix(name, "SecretRef"):

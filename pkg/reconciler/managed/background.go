@@ -142,8 +142,7 @@ func inBackground(v verb) string {
 	return fmt.Sprintf("A call runs in the background: %s. The next pass follows when it ends.", v)
 }
 
-// awaitOperation waits for a call that runs in the background, and acts on the result of one that ended as if the call had
-// been made now.
+// awaitOperation waits for a call that runs in the background, and acts on its result as if the call had been made now.
 func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	op := p.memory.operation
 	if op == nil {
@@ -185,8 +184,8 @@ func (op *operation) last() xpv1.Condition {
 	}
 }
 
-// takeStatus takes over what a call in the background set in the status of its copy of the object, as if the call had been
-// made now: what others wrote meanwhile stays, and Observe, which follows, has the last word.
+// takeStatus takes over what a call in the background set in the status of its copy of the object, as if the call had been made
+// now: what others wrote meanwhile stays, and Observe, which follows, overrides it.
 func (p *pass) takeStatus(op *operation) error {
 	copied, err := treeOf(op.managed)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// connect makes the client of this pass (R18), and reads the secret inputs that it needs.
+// connect makes the client of this pass, and reads the secret inputs that it needs (R18).
 func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 	external, err := read(ctx, r, verbConnect, p, r.connecter.Connect)
 	if err != nil {
@@ -93,8 +93,8 @@ func read[R any](
 	return do(ctx, p.managed)
 }
 
-// keepName returns what puts the external name back after a call. Only Create chooses one (R65): another that a careless client
-// sets is not stored, and the next call in the pass must not go to a resource that the object does not name.
+// keepName returns what puts the external name back after a call. Another that a careless client sets is not stored, and the next
+// call in the pass must not go to a resource that the object does not name. Only Create chooses one (R65).
 func keepName(mg resource.Managed) func() {
 	name := meta.GetExternalName(mg)
 	return func() {

@@ -23,8 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that was not
-// recorded (N22).
+// create creates the external resource if there is none, or requests the lost result of a create once more (R22, R23, N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	replay, permitted := p.mustReplay(), p.allows(xpv1.ManagementActionCreate)
 	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
@@ -68,8 +67,7 @@ func (p *pass) missing() outcome {
 	return rejected(ReasonCannotObserve, failure.With(failure.ExternalResourceMissing, err))
 }
 
-// callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
-// except for the spec.
+// callCreate calls Create with initProvider laid under forProvider. What the call sets stays, except for the spec (R141, D46).
 func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 	initial := section(p.spec, "initProvider")
 	if len(initial) > 0 {
@@ -115,9 +113,8 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 
 const waitsToAppear = "The external resource was created a moment ago, or may have been, and is not visible yet."
 
-// awaitAppearance continues unless a resource that is not visible may still be about to appear: within the grace period after a
-// creation that succeeded (R88), or after the beginning of one that was interrupted and may still be in progress (N26), unless it
-// was seen since its creation (N20).
+// awaitAppearance waits while a resource not seen since its creation may still be about to appear: within the grace period after a
+// creation that succeeded, or after the beginning of one that may still be in progress (R88, N26, N20).
 func (r *Reconciler) awaitAppearance(p *pass) outcome {
 	since, grace := meta.GetExternalCreateSucceeded(p.managed), r.creationGrace
 	if meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated() {
@@ -133,8 +130,7 @@ func (r *Reconciler) awaitAppearance(p *pass) outcome {
 	return flow.Await(left, waitsToAppear)
 }
 
-// nothingCreated is true if this process knows that the pending creation created nothing: Create was not called, or the
-// external system rejected it.
+// nothingCreated is true if this process knows that the pending create did nothing: it was not called, or it was rejected.
 func (p *pass) nothingCreated() bool {
 	pending := meta.GetExternalCreatePending(p.managed)
 	return !pending.IsZero() && pending.Equal(p.memory.uncreated)
@@ -143,8 +139,8 @@ func (p *pass) nothingCreated() bool {
 // beginCreate stores, in one write that is refused if the object changed since it was read, all that a creation needs to be
 // recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
-	// The mark serves for another attempt where a repeated token or a known name cannot create twice. Where what was created has to be
-	// looked for, the mark's time counts (N26), and each attempt needs its own.
+	// The mark serves for another attempt where a repeated token or a known name cannot create twice. Where what was created has to
+	// be looked for, the time of the mark counts, and each attempt needs its own (N26).
 	holds := p.mustReplay() || p.nothingCreated() && r.defaultName != nil
 	if holds && meta.ExternalCreateIncomplete(p.managed) {
 		return r.storeSpec(ctx, p)
@@ -214,9 +210,8 @@ func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) out
 	return failed(ReasonCannotCreate, err)
 }
 
-// createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be stored
-// they stay in memory for the next pass; the creation is then recorded all the same, lest its name be lost (R74), unless its
-// answer can be had again.
+// createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be stored they stay
+// in memory; unless Create repeats its answer, the creation is recorded all the same, lest its name be lost (R74).
 func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details ConnectionDetails) outcome {
 	lasting, cancel := detach(ctx)
 	defer cancel()

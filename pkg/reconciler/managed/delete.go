@@ -58,14 +58,13 @@ func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) outcome {
 	return flow.AwaitFinalizers(p.managed, Finalizer)
 }
 
-// dependentsPatience is how long a deletion waits for objects that refer to the deleted one and are being deleted too.
-const dependentsPatience = 5 * time.Minute
+const (
+	dependentsPatience = 5 * time.Minute // for objects that refer to the deleted one and are being deleted, too
+	dependentsPoll     = 5 * time.Second // without a wakeup, which those of another process do not cause
+)
 
-// dependentsPoll is how often a deletion looks for them without a wakeup, which those of another process do not cause.
-const dependentsPoll = 5 * time.Second
-
-// awaitDependents waits until objects that refer to this one are deleted, if they are being deleted too (N32): most external
-// systems refuse another order. It does not wait for what cannot end, nor for ever.
+// awaitDependents waits until objects that refer to this one are deleted, if they are being deleted too: most external systems
+// refuse another order. It does not wait for what cannot end, nor for ever (N32).
 func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 	self := r.dependent(client.ObjectKeyFromObject(p.managed))
 	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
@@ -112,11 +111,10 @@ func needsIntervention(o client.Object) bool {
 	return meta.IsPaused(o) || mg.GetManagementPolicies().Empty() || interrupted
 }
 
-// deleteExternal deletes the external resource and continues once it is proven gone (R53 to R55). One that does not belong to
-// the object is left alone (N24).
+// deleteExternal deletes the external resource, unless it is of another owner, and continues once it is gone (R53 to R55, N24).
 func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 	if !p.observation.ResourceExists {
-		return r.awaitAppearance(p) // (R94)
+		return r.awaitAppearance(p) // an interrupted create may still appear (R94)
 	}
 	if !p.owns() {
 		return r.release(ctx, p, "since it does not belong to the object")
@@ -152,7 +150,7 @@ func (r *Reconciler) finalize(ctx context.Context, p *pass) outcome {
 	return written("removing the finalizer", err)
 }
 
-// release is finalize for an object whose external resource stays, which people learn here for the last time.
+// release is finalize for an object whose external resource stays, which this event reports.
 func (r *Reconciler) release(ctx context.Context, p *pass, because string) outcome {
 	o := r.finalize(ctx, p)
 	name := meta.GetExternalName(p.managed)

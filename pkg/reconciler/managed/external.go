@@ -38,8 +38,8 @@ type TypedExternalClient[T resource.Managed] interface {
 	// Update changes the external resource to match the managed resource. It is called only after Observe reported
 	// that it exists and is not up to date (R24).
 	Update(ctx context.Context, mg T) (ExternalUpdate, error)
-	// Delete begins to delete the external resource. It is called again until Observe reports it gone, and returns no
-	// error if it is gone already (R38).
+	// Delete begins to delete the external resource, and is called again until Observe reports it gone. Gone already is no error
+	// (R38).
 	Delete(ctx context.Context, mg T) error
 }
 
@@ -111,9 +111,8 @@ type SecretInputUser interface {
 	UseSecretInputs(values map[string][]byte)
 }
 
-// A PollIntervalChooser is a client that knows how often its external resources are to be observed, for example because
-// its ProviderConfig sets it. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on
-// the object wins.
+// A PollIntervalChooser is a client that knows how often its external resources are to be observed, for example from its
+// ProviderConfig. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on the object wins.
 type PollIntervalChooser interface {
 	PollInterval() time.Duration
 }
@@ -141,8 +140,7 @@ type CredentialChooser interface {
 // A ConnectionDetailsUser is a client whose Update may have to give the external resource once more what only the connection
 // Secret still has, for example a password that was generated at creation (P65).
 type ConnectionDetailsUser interface {
-	// UseConnectionDetails is called before Observe and Update with what the connection Secret holds: nothing where there is none, or
-	// it belongs to another object.
+	// UseConnectionDetails is called before Observe and Update with the data of the connection Secret, if the object owns one.
 	UseConnectionDetails(stored ConnectionDetails)
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// guard ends the pass of an object that must be left alone now: a call runs in the background, it is paused, or its policies
-// cannot be followed.
+// guard ends the pass of an object that must not be reconciled now: a call runs, it is paused, or its policies cannot be followed.
 func (r *Reconciler) guard(ctx context.Context, p *pass) outcome {
 	return flow.Run(ctx, p, r.awaitOperation, r.checkPaused, r.checkPolicies)
 }

@@ -34,8 +34,8 @@ func (r *Reconciler) chooseName(p *pass) {
 	}
 }
 
-// recallCreate looks for the result of a creation that began and whose result was not recorded (R81, R82): this process may
-// remember it, and the connection Secret has it if that was written (N22).
+// recallCreate looks for the result of a creation that began and whose result was not recorded: this process may remember it, and
+// the connection Secret has it if that was written (R81, R82, N22).
 func (r *Reconciler) recallCreate(ctx context.Context, p *pass) outcome {
 	if !meta.ExternalCreateIncomplete(p.managed) {
 		return flow.Next()

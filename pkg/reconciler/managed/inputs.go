@@ -44,9 +44,9 @@ type inputsRead struct {
 	values     map[string][]byte
 }
 
-// readInputs reads the Secrets that the object's parameters refer to, before anything is asked of the external system
-// (P61, P66). They are no connection Secrets and so are neither listed nor watched: they are read when the object is created
-// or changed, on request, and otherwise at an interval (N30).
+// readInputs reads the Secrets that the parameters refer to, before the first call of the external system (P61, P66). They are no
+// connection Secrets and so are neither listed nor watched: they are read when the object is created or changed, on request, and
+// otherwise at an interval (N30).
 func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	user, uses := optional[SecretInputUser](p.external)
 	if !uses {
@@ -86,8 +86,7 @@ func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given
-// again, which changes nothing.
+// inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given once more.
 func (p *pass) inputsApplied(inputs *secretInputs) {
 	p.inputs.rotated, p.memory.rotated = false, false
 	if inputs != nil {
@@ -109,8 +108,8 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// readSecrets reads the Secrets that a spec refers to. It stops at the first error; with all it goes on, returns what it could read,
-// and a Secret or key that does not exist is no error.
+// readSecrets reads the Secrets that a spec refers to. It stops at the first error; with all it continues, returns what it could
+// read, and a Secret or key that does not exist is no error.
 func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any, all bool) (found *secretInputs, err error) {
 	declared := parameters.SecretReferences(section(spec, "forProvider"))
 	references := parameters.SecretReferences(section(spec, "initProvider")) // these count at creation only

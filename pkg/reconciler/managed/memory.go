@@ -22,12 +22,10 @@ type memory struct {
 	records map[types.NamespacedName]*record
 }
 
-// A record belongs to the worker that reconciles the object; only echo, wakes and resolved are also touched by others, under
-// the memory's lock.
+// A record belongs to the worker that reconciles the object; others touch only echo, wakes and resolved, under the memory's lock.
 type record struct {
 	uid types.UID
-	// written is the resource version of our last write to the object, and when that was; echo is true until the watch
-	// brought it back.
+	// written is the resource version of our last write to the object, and when that was; echo is true until the watch returns it.
 	written   string
 	writtenAt time.Time
 	echo      bool

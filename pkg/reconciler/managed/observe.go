@@ -18,8 +18,8 @@ type sighting struct {
 	chosen tree
 }
 
-// observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
-// reports the whole story. One without a name does not exist yet, as far as can be known (R69).
+// observe observes the external resource once per pass, and once more after the pass changed it, so that one pass reports the whole
+// story (R21, R26). One without a name does not exist yet, as far as can be known (R69).
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 	var o ExternalObservation
 	if meta.GetExternalName(p.managed) != "" {

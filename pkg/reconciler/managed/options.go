@@ -42,8 +42,7 @@ func WithTypedExternalConnecter[T resource.Managed](c TypedExternalConnecter[T])
 	return WithExternalConnecter(typedConnecter[T]{c})
 }
 
-// WithNewManaged sets the constructor of empty objects, for kinds without a Go type: see package resource/unstructured. Default: that
-// of the manager's scheme.
+// WithNewManaged sets the constructor of empty objects, for kinds without a Go type (resource/unstructured). Default: the scheme.
 func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
 	return func(r *Reconciler) { r.newManaged = empty }
 }
@@ -76,9 +75,8 @@ func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.creationGrace = d }
 }
 
-// WithConsistencyWindow sets how long after the begin of an interrupted creation a TypedCreateFinder that finds nothing proves nothing,
-// because the creation may be in progress or lookups may be stale (N26). It is never shorter than the creation grace period. Default:
-// 30 seconds.
+// WithConsistencyWindow sets how long after the beginning of an interrupted creation a TypedCreateFinder that finds nothing proves
+// nothing, because the creation may be in progress or lookups stale (N26). Default: 30 seconds, at least the grace period.
 func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }
@@ -89,8 +87,8 @@ func WithParameters(rules parameters.Rules) ReconcilerOption {
 	return func(r *Reconciler) { r.parameters = rules }
 }
 
-// WithSecretInputInterval sets how often Secrets that objects refer to are read, unless a request comes sooner (N30), and so how long a
-// changed one may take to reach the external system. Default: 10 minutes.
+// WithSecretInputInterval sets how often Secrets that objects refer to are read without a request, and so how long a changed one
+// may take to reach the external system (N30). Default: 10 minutes.
 func WithSecretInputInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.inputInterval = d }
 }
@@ -114,8 +112,7 @@ func WithManagementPolicies(supported bool) ReconcilerOption {
 	return func(r *Reconciler) { r.policies = supported }
 }
 
-// WithRecreatePolicy sets what happens if an external resource is gone, for objects without a policy of their own (N38). Default:
-// RecreateAlways.
+// WithRecreatePolicy sets the policy for lost resources of objects without one of their own (N38). Default: RecreateAlways.
 func WithRecreatePolicy(p xpv1.RecreatePolicy) ReconcilerOption {
 	return func(r *Reconciler) { r.recreatePolicy = p }
 }

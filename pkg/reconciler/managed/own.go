@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// own refuses an external resource of another owner, of which the object then shows nothing (N24), and the loss of its own one (N38).
+// own refuses an external resource of another owner, of which the object then shows nothing, and the loss of its own (N24, N38).
 func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	switch {
 	case !p.observation.ResourceExists:

@@ -19,7 +19,7 @@ import (
 // AnnotationKeyCreatedKeys is that of package connection.
 const AnnotationKeyCreatedKeys = connection.AnnotationKeyCreatedKeys
 
-// publish adds what Observe reported to the connection Secret (R206), and what could not be stored before (N22).
+// publish adds to the connection Secret what Observe reported, and what could not be stored before (R206, N22).
 func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	details := union(p.memory.unpublished, p.observation.ConnectionDetails)
 	if len(details) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 )
 
-// Reasons of the events that the reconciler emits (section 9.1 of the contract). They are stable: scripts and alerts may
-// rely on them. Reasons explains each. The cause of a failure is the reason of condition Stalled or Reconciling.
+// Reasons of the events that the reconciler emits (docs/contract.md, Names). They are stable: scripts and alerts may rely on them.
+// Reasons explains each. The cause of a failure is the reason of condition Stalled or Reconciling.
 const (
 	ReasonCannotConnect    event.Reason = "CannotConnectToProvider"
 	ReasonCannotInitialize event.Reason = "CannotInitializeManagedResource"

@@ -68,10 +68,9 @@ type Reconciler struct {
 	queue      atomic.Pointer[requestQueue] // of the controller, once it runs
 }
 
-// NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme unless
-// WithNewManaged creates its objects (A50). It needs WithExternalConnecter or WithTypedExternalConnecter, and a manager whose
-// cache has CacheOptions: with another cache it works, but holds every Secret of the cluster in memory, and needs the right
-// to list them (N30).
+// NewReconciler returns a reconciler for managed resources of the given kind, which must be in the scheme of the manager unless
+// WithNewManaged creates its objects (A50). It needs WithExternalConnecter or WithTypedExternalConnecter, and CacheOptions: with
+// another cache it works, but holds every Secret of the cluster in memory, and needs the right to list them (N30).
 func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
 	kind := schema.GroupVersionKind(of)
 	name := ControllerName(kind.GroupKind())

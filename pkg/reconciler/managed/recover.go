@@ -22,10 +22,9 @@ import (
 const messageCreateIncomplete = "cannot determine creation result - remove the " +
 	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed"
 
-// recover decides about a creation without a result. The pass continues where the external name was chosen before the
-// creation, since Observe then finds what was created, and where Create repeats its answer; where the client can find what
-// was created, it is asked; else the object needs manual intervention (N5, R84). A deletion never creates (R61), so there
-// only a known name helps.
+// recover decides about a create without a result. The pass continues where the name was chosen beforehand, since Observe then
+// finds what was created, and where Create repeats its answer. Otherwise the client looks for it, or the object needs manual
+// intervention. A deletion never creates, so there only a known name helps (N5, R84, R61).
 func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
 		return flow.Next()
@@ -39,8 +38,7 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 	return stopped(ReasonCannotInitialize, failure.New(failure.CreateInterrupted, messageCreateIncomplete))
 }
 
-// findCreated recovers a creation without a result by looking for what it created (N5). What is not found by the time at
-// which it would be visible does not exist (N26), and the pass continues.
+// findCreated looks for what an interrupted create made. The pass continues if that is not found when it would be visible (N5, N26).
 func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outcome {
 	name, err := read(ctx, r, verbFind, p, find)
 	if err != nil {

@@ -36,8 +36,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) outcome {
 // many external systems apply an update a little later than they accept it.
 const settlingUpdates = 2
 
-// reportDrift reports whether the external resource is as declared, and where it is not (N8, P81): once, since the message
-// names fields whose values are in the status.
+// reportDrift reports drift and its end, once: the message names the fields, and the status has their values (N8, P81).
 func (p *pass) reportDrift() {
 	if p.observation.ResourceUpToDate && len(p.observation.Drift) == 0 {
 		p.memory.updates = 0
@@ -107,8 +106,7 @@ func (r *Reconciler) reportLost(ctx context.Context, p *pass) outcome {
 		ref.Namespace, ref.Name, strings.Join(lost, ", "), connection.AnnotationKeyCreatedKeys))
 }
 
-// lostKeys returns the keys that the creation returned and that the connection Secret lacks, in order. It reads past the cache
-// before it reports any.
+// lostKeys returns the keys that the creation returned and the connection Secret lacks, in the API server too, in order.
 func (r *Reconciler) lostKeys(ctx context.Context, p *pass) ([]string, error) {
 	created := connection.CreatedKeys(p.managed)
 	if _, wanted := resource.ConnectionSecretReference(p.managed); !wanted || len(created) == 0 {

@@ -74,7 +74,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	return r.requeue(p, o, r.delay(p, o), overtaken || p.overtaken)
 }
 
-// suggestOrphan adds to the error of a deletion how to do without an external system that will not come back (N31).
+// suggestOrphan adds to the error of a deletion how to delete the object when the external system is gone for good (N31).
 func (p *pass) suggestOrphan(o outcome) outcome {
 	if meta.WasDeleted(p.managed) && failure.IsOutOfReach(failure.Of(o.Err).Reason) {
 		o.Err = fmt.Errorf("%w; to delete only the object, set the annotation %s: \"true\"", o.Err, meta.AnnotationKeyOrphanOnDelete)
@@ -92,11 +92,10 @@ func (r *Reconciler) redactOutcome(ctx context.Context, p *pass, o outcome) outc
 	return o
 }
 
-// throttlePatience is for how long it is not reported that the external system asks for fewer calls, while there is work to do.
+// throttlePatience is how long throttling is not reported while there is work to do.
 const throttlePatience = 10 * time.Second
 
-// countFailures remembers failures in a row, and reports whether the outcome is not worth reporting: a system that asked for
-// fewer calls a moment ago will soon be asked again.
+// countFailures remembers failures in a row, and is true for an outcome that is not reported: throttling that began a moment ago.
 func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 	if o.End != flow.Fail {
 		p.memory.failures = 0

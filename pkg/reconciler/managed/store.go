@@ -52,8 +52,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, 
 // ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others describe the external resource.
 func ownStatus() []string { return []string{"conditions", "drift", "secretInputs", "bindingPhase"} }
 
-// writeFitting stores the status of a pass without the fields that the schema does not accept, and reports them like any other
-// outcome.
+// writeFitting stores the status without the fields that the schema does not accept, and reports them like any other outcome.
 func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit []string) (_ outcome, overtaken bool, err error) {
 	refusal := r.redact(ctx, p, failure.With(failure.StatusRefused, fmt.Errorf("the schema of this kind refuses what the provider reports in "+
 		"%s, which stays as it was: install the CRD that belongs to the provider", strings.Join(unfit, ", "))))
@@ -152,8 +151,8 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	return nil
 }
 
-// persistence is how often, and how patiently, the result of a creation is written against conflicts and passing
-// errors, ten seconds in all (R93): losing it may mean to lose the external resource.
+// persistence is how often, and how patiently, the result of a creation is written against conflicts and passing errors, ten
+// seconds in all: losing it may mean to lose the external resource (R93).
 var persistence = wait.Backoff{Steps: 11, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
 // recordResult stores the result of the creation that this pass began. If another writer wrote to the object meanwhile, it is

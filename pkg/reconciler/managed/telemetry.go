@@ -52,9 +52,8 @@ func (i *instruments) mustBegin(kind string) {
 	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer("github.com/bowline-dev/bowline/pkg/reconciler/managed")
 }
 
-// beginCall begins to measure a call. end, which is to be deferred, records it, also if it panics, in which case its outcome is
-// unknown. The text of the error is not recorded: it may hold a secret that is not known as one yet. The span of the pass has it,
-// redacted.
+// beginCall begins to measure a call. end, which is to be deferred, records it, also if it panics: its outcome is then unknown.
+// Only the span of the pass has the text of the error, redacted: it may hold a secret that is not known as one yet.
 func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, end func(result *error)) {
 	began, span := r.now(), trace.Span(nil)
 	if trace.SpanFromContext(ctx).IsRecording() {
@@ -79,8 +78,7 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, 
 	}
 }
 
-// neverReady is true for an object that was never Ready. In doubt it was: a time that is not measured harms less than one that is
-// measured twice.
+// neverReady is true for an object that was never Ready. In doubt it was: a missing time harms less than two.
 func (p *pass) neverReady() bool {
 	switch p.ready.Reason {
 	case "": // new, unless its status was lost

@@ -22,8 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// update stores what the external system chose, and updates the external resource if it is not as declared (R24, R40), or if
-// a Secret that it was created with changed.
+// update stores what the external system chose, and updates a resource that is not as declared, or whose Secrets changed (R24, R40).
 func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if o := r.lateInitialize(ctx, p); o.End != flow.Continue {
 		return o
@@ -131,8 +130,7 @@ func (f *refusal) stands(spec any, now time.Time) bool {
 	return f != nil && now.Before(f.until) && reflect.DeepEqual(spec, f.spec)
 }
 
-// isRefused is true for errors of the API server that stay the same for the same object: its schema or an admission policy
-// does not accept it.
+// isRefused is true for errors that the same object meets again: its schema or an admission policy does not accept it.
 func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
@@ -148,8 +146,7 @@ func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled an
 		strings.Join(fields, ", "), cause)
 }
 
-// storeSpec stores the spec if a step changed it, so that nothing is sent to the external system that the object does not
-// show (R42).
+// storeSpec stores the spec if a step changed it, so that the object shows all that is sent to the external system (R42).
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
 	if reflect.DeepEqual(p.spec, p.stored) {
 		return flow.Next()

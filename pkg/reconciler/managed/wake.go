@@ -35,8 +35,7 @@ func (r *Reconciler) Wakeups() source.Source {
 	})
 }
 
-// enqueueNotReady enqueues the objects that are not settled when the process starts, so that they do not wait until all the
-// others have been reconciled.
+// enqueueNotReady enqueues the objects that are not settled when the process starts, before all the others are reconciled.
 func (r *Reconciler) enqueueNotReady(ctx context.Context) {
 	err := r.each(ctx, func(mg resource.Managed) {
 		if !isSettled(mg) {
