@@ -29,12 +29,23 @@ type Difference = xpv1.FieldDifference
 // difference unless Extra or initial, the tree of spec.initProvider, covers them or they are ownership labels (R137, P15). For
 // Sets only the elements that one side lacks are shown. References, selectors and Secret references are skipped (R159, P60).
 func (r Rules) Differences(desired, observed, initial map[string]any) []Difference {
-	var found []Difference
-	c := comparison{Rules: &r, differ: func(at path, d, o any, hidden bool) {
-		found = append(found, Difference{Path: at.exact, Desired: r.render(at, d, hidden), Observed: r.render(at, o, hidden)})
+	found, _ := r.differences(desired, observed, initial)
+	return found
+}
+
+// Hides is true if Differences leaves out a value or a part of one, which may be secret or is too long.
+func (r Rules) Hides(desired, observed map[string]any) bool {
+	_, hides := r.differences(desired, observed, nil)
+	return hides
+}
+
+func (r *Rules) differences(desired, observed, initial map[string]any) (found []Difference, hides bool) {
+	show := renderer{Rules: *r, hides: &hides}
+	c := comparison{Rules: r, differ: func(at path, d, o any, hidden bool) {
+		found = append(found, Difference{Path: at.exact, Desired: show.render(at, d, hidden), Observed: show.render(at, o, hidden)})
 	}}
 	c.objects(path{}, desired, observed, initial, false)
-	return found
+	return found, hides
 }
 
 // Shorten returns the first 32 differences, and one whose path is the number of the others.
@@ -218,7 +229,13 @@ const (
 	maxRenderedSize = 128 // characters
 )
 
-func (r *Rules) render(at path, value any, hidden bool) string {
+// A renderer sets hides where it leaves out something.
+type renderer struct {
+	Rules
+	hides *bool
+}
+
+func (r renderer) render(at path, value any, hidden bool) string {
 	value = r.redact(at, value, hidden)
 	if value == sensitive {
 		return sensitive
@@ -227,17 +244,20 @@ func (r *Rules) render(at path, value any, hidden bool) string {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
+		*r.hides = true
 		return "(not JSON)"
 	}
 	characters := []rune(strings.TrimSpace(text.String()))
 	if len(characters) > maxRenderedSize {
+		*r.hides = true
 		characters = append(characters[:maxRenderedSize-1], '…')
 	}
 	return string(characters)
 }
 
-func (r *Rules) redact(at path, value any, hidden bool) any {
+func (r renderer) redact(at path, value any, hidden bool) any {
 	if hidden || at.in(r.Sensitive) {
+		*r.hides = true
 		return sensitive
 	}
 	switch v := value.(type) {
@@ -257,11 +277,11 @@ func (r *Rules) redact(at path, value any, hidden bool) any {
 		if at.in(r.JSON) {
 			parsed, ok := document(v)
 			if !ok {
+				*r.hides = true
 				return "(not JSON)" // it may contain secrets that cannot be found
 			}
-			inside := *r
-			inside.JSON = nil
-			return inside.redact(at, parsed, false)
+			r.JSON = nil
+			return r.redact(at, parsed, false)
 		}
 	}
 	return value

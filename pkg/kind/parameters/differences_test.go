@@ -28,6 +28,10 @@ func runDifferences(t *testing.T, cases map[string]differencesCase) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
+			hides := strings.ContainsAny(fmt.Sprint(got), "…(")
+			if tc.rules.Hides(tree(t, tc.desired), tree(t, tc.observed)) != hides {
+				t.Errorf("Hides returns %t", !hides)
+			}
 		})
 	}
 }
@@ -210,6 +214,9 @@ func TestNothingSensitiveIsShown(t *testing.T) {
 			desired: `{"p": "{\"password\": \"s3cret\", \"pin\": 1}"}`, observed: `{"p": "s3cret"}`,
 			rules: rules{JSON: []string{"p"}, Sensitive: []string{"p.pin"}},
 			want:  differ("p", `{"password":"(sensitive)","pin":"(sensitive)"}`, `"(not JSON)"`),
+		},
+		"in text instead of JSON (N8)": {
+			desired: `{"p": "password=s3cret"}`, observed: `{}`, rules: rules{JSON: []string{"p"}}, want: differ("p", `"(not JSON)"`, "null"),
 		},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -224,5 +225,7 @@ func TestRefusedFillingOfNewResource(t *testing.T) {
 			says("late initialization of accessToken", "not shown here"), holds("no token", func(s *stage) bool {
 				return !strings.Contains(s.message()+fmt.Sprint(s.events.All()), "hunter2")
 			})},
+		"nor text instead of JSON, which may contain one (R234, R150)": {with(managed.WithParameters(parameters.Rules{JSON: []string{"zone"}})),
+			zoneOf("zone-with-a-long-name"), pass, says("late initialization of zone", "not shown here")},
 	})
 }

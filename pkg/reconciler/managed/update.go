@@ -137,10 +137,8 @@ func isRefused(err error) bool {
 
 // refusalOf is the error about what was refused, with the reason unless that may show a secret value.
 func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled any) error {
-	for _, d := range r.parameters.Differences(section(filled, "forProvider"), section(unfilled, "forProvider"), nil) {
-		if d.Desired == "" || strings.Contains(d.Desired, "(sensitive)") || strings.HasSuffix(d.Desired, "…") { // or too long to show
-			cause = errors.New("the API server refuses values that are not shown here")
-		}
+	if r.parameters.Hides(section(filled, "forProvider"), section(unfilled, "forProvider")) {
+		cause = errors.New("the API server refuses values that are not shown here")
 	}
 	return fmt.Errorf("late initialization of %s, which you may set yourself, or leave LateInitialize out of managementPolicies: %w",
 		strings.Join(fields, ", "), cause)
