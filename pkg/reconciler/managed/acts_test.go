@@ -309,8 +309,8 @@ func sees(state string) act {
 	}
 }
 
-// says checks that the message of condition Synced contains texts.
-func says(parts ...string) act {
+// reports checks that the message of condition Synced contains texts.
+func reports(parts ...string) act {
 	return func(s *stage) {
 		s.t.Helper()
 		got := s.message()
@@ -332,8 +332,8 @@ func calls(verb string, n int) act {
 	return holds(fmt.Sprintf("%d calls of %s", n, verb), func(s *stage) bool { return s.system.Called(verb) == n })
 }
 
-// told checks the events since the last check of them.
-func told(reasons ...event.Reason) act {
+// emitted checks the events since the last check of them.
+func emitted(reasons ...event.Reason) act {
 	return func(s *stage) { s.t.Helper(); s.equal("events", reasons, s.events.Take()) }
 }
 
@@ -348,7 +348,7 @@ func wrote(n int) act {
 	}
 }
 
-// forget ends what calls, told and wrote look at.
+// forget ends what calls, emitted and wrote look at.
 func forget(s *stage) {
 	s.writes = nil
 	s.events.Take()
@@ -356,7 +356,7 @@ func forget(s *stage) {
 }
 
 // nothingNew is a pass that calls Observe and does nothing else.
-func nothingNew(s *stage) { s.play(forget, pass, called("Connect Observe"), told(), wrote(0)) }
+func nothingNew(s *stage) { s.play(forget, pass, called("Connect Observe"), emitted(), wrote(0)) }
 
 // requeued checks after what time the last pass asked for the next one.
 func requeued(least, most time.Duration) act {

@@ -26,7 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A shelf is a client and a connecter exactly as the documents write them, without a Go type of its own.
+// A shelf is a client and a connecter exactly as the contract writes them, without a Go type of its own.
 type shelf struct {
 	mu   sync.Mutex
 	made map[types.UID]bool
@@ -35,7 +35,7 @@ type shelf struct {
 
 func newShelf() *shelf { return &shelf{made: map[types.UID]bool{}} }
 
-// The names of the documents, used as the documents use them: what changes here breaks every provider.
+// The names of the contract, used as the contract uses them: what changes here breaks every provider.
 var (
 	_ managed.ExternalConnecter = &shelf{}
 	_ managed.ExternalClient    = &shelf{}
@@ -109,27 +109,27 @@ func TestAPI(t *testing.T) {
 			managed.WithRandom(func() float64 { return 0.5 }))
 	}
 	play(t, scripts{
-		"a client of the documents (A45, A50, A51, A52, A53, A54, A55, A56, A57, R48, R212)": {
+		"a client of the contract (A45, A50, A51, A52, A53, A54, A55, A56, A57, R48, R212)": {
 			with(managed.WithExternalConnecter(newShelf())), pass, sees(ready),
 			publishes(map[string]string{"username": "admin", "password": "secret"}), deleted, pass, sees(gone)},
 		"every part but the connecter is optional (A58)": {func(s *stage) { s.options = s.options[1:2] }, pass, sees(ready)},
-		"all parts together (A58)": {everything, pass, requeued(50*time.Minute, 70*time.Minute), told(managed.ReasonCreated),
+		"all parts together (A58)": {everything, pass, requeued(50*time.Minute, 70*time.Minute), emitted(managed.ReasonCreated),
 			func(s *stage) { s.play(named("by-option-" + s.key.Name)) }},
 		"a kind that the scheme does not know (A50)": {func(s *stage) {
 			defer func() {
 				if recover() == nil {
-					s.t.Error("created a reconciler of a kind that nobody registered")
+					s.t.Error("created a reconciler of a kind that is not registered")
 				}
 			}()
 			managed.NewReconciler(s.manager(cache.Options{}),
 				resource.ManagedKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}))
 		}},
-		"without a connecter (A52)": {func(s *stage) { s.options = s.options[:1] }, pass, says("without an external connecter"),
-			told(managed.ReasonCannotConnect)},
+		"without a connecter (A52)": {func(s *stage) { s.options = s.options[:1] }, pass, reports("without an external connecter"),
+			emitted(managed.ReasonCannotConnect)},
 		"a client that comes with an error is not used (R20)": {
-			only(managed.WithExternalConnecter(&shelf{err: errors.New("no credentials")})), pass, says("no credentials")},
+			only(managed.WithExternalConnecter(&shelf{err: errors.New("no credentials")})), pass, reports("no credentials")},
 		"a client of another type is refused (R29)": {only(managed.WithTypedExternalConnecter[*other](otherConnecter{})), pass,
-			says("managed resource is not a other")},
+			reports("managed resource is not a other")},
 		"source, type, reason and count of events in the API server (R9, R85, R201, R202, R203, R204, R205)": {defaultEvents,
 			vendorNames,
 			createPending, pass, pauses["annotation"].pause, pass, pauses["annotation"].resume, pass,

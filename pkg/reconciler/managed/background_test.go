@@ -40,8 +40,8 @@ func operation(want string) act {
 	return func(s *stage) { s.t.Helper(); s.equal("operation", want, s.operation()) }
 }
 
-// untilTold passes until an event of a reason was emitted, and no further.
-func untilTold(reason event.Reason) act {
+// untilEvent passes until an event of a reason was emitted, and no further.
+func untilEvent(reason event.Reason) act {
 	return until(string(reason), func(s *stage) bool { return slices.Contains(s.events.Take(), reason) })
 }
 
@@ -85,11 +85,11 @@ func TestBackground(t *testing.T) {
 			end = untilOperation(gone)
 		}
 		return slices.Concat([]act{inBackground}, given, []act{forget, refuseAll(verb, errors.New("over quota")), untilOperation(want),
-			says("over quota"), holds("Synced", func(s *stage) bool { return strings.HasSuffix(s.state(), "Synced=ReconcileError") }),
-			told(reason), mended, end})
+			reports("over quota"), holds("Synced", func(s *stage) bool { return strings.HasSuffix(s.state(), "Synced=ReconcileError") }),
+			emitted(reason), mended, end})
 	}
 	play(t, scripts{
-		"the pass ends while a call goes on, and waiting is written once (R197, R189, T53, N13)": {inBackground, held("Create",
+		"the pass ends while a call runs, and waiting is written once (R197, R189, T53, N13)": {inBackground, held("Create",
 			pass, operation("Ongoing "), sees("Ready=Creating Synced=ReconcileSuccess"), func(s *stage) { s.writes = nil },
 			pass, wrote(0))},
 		"the end of a call is acted on (R188, R190, R207)": {inBackground, stores},
@@ -107,9 +107,9 @@ func TestBackground(t *testing.T) {
 			slowDelete,
 			deleted, spins("Delete")},
 		"a newer spec is sent by the pass that takes up the end of the update (R24, R197)": {inBackground, done, size(2),
-			held("Update", pass, size(3)), untilTold(managed.ReasonUpdated), operation("Ongoing Success"),
+			held("Update", pass, size(3)), untilEvent(managed.ReasonUpdated), operation("Ongoing Success"),
 			eventually("the resource has the newer size", func(s *stage) bool { return s.has().Size == 3 })},
-		// An object does not say for ever that a call goes on that nobody knows of any more.
+		// An object does not report for ever a call that no process knows any more.
 		"an end that is lost with its process (R188, R197)": {inBackground, held("Create", pass, operation("Ongoing ")),
 			restarted, pass, operation("Finished ")},
 		"an end that is lost in a status that could not be written (R188, R197)": {inBackground,
@@ -153,24 +153,24 @@ func TestBackgroundStatus(t *testing.T) {
 	}
 	play(t, scripts{
 		"within the pass (R30, R32)": {sets, pass, shows("")},
-		"in the background, while somebody else writes (R30, R32, R197)": {sets, inBackground, held("Create", pass, bind),
-			untilTold(managed.ReasonCreated), shows(xpv1.BindingPhaseBound)},
+		"in the background, while another client writes (R30, R32, R197)": {sets, inBackground, held("Create", pass, bind),
+			untilEvent(managed.ReasonCreated), shows(xpv1.BindingPhaseBound)},
 	})
 }
 
 // The provider's code must not end the process, and the object reports the panic.
 func TestPanic(t *testing.T) {
 	stumble := during("Create", func(*stage) {
-		var nobody *thing.Thing
-		nobody.Name = "a mistake of the provider"
+		var missing *thing.Thing
+		missing.Name = "a mistake of the provider"
 	})
 	playBoth(t, scripts{
 		"in the background (R197, R185)": {inBackground, stumble, untilOperation("Finished ApplyFailure"),
-			says("panicked during create"),
-			told(managed.ReasonPanicked), object("the failure", func(mg *thing.Thing) bool {
+			reports("panicked during create"),
+			emitted(managed.ReasonPanicked), object("the failure", func(mg *thing.Thing) bool {
 				return xpv1.FailureOf(mg).Reason == failure.ProviderPanicked
 			})},
-		"in a pass, and all goes well once it is mended (R185)": {measured, stumble, pass, says("the provider's code panicked"),
+		"in a pass, and all goes well once it is mended (R185)": {measured, stumble, pass, reports("the provider's code panicked"),
 			counts("bowline_external_call_duration_seconds", "unknown create", 1), mended, later(time.Minute), pass, resources(1)},
 	})
 }

@@ -288,7 +288,7 @@ func TestControllers(t *testing.T) {
 				t.Errorf("%d passes at a time", most.Load())
 			}
 		},
-		"what refers to another goes on when that can be used (R161, R162, R165)": func(t *testing.T, f *fleet) {
+		"what refers to another is reconciled when that can be used (R161, R162, R165)": func(t *testing.T, f *fleet) {
 			f.control(t, hourly)
 			target := f.env.Prefix + "target"
 			byName := f.add("by-name", refersTo(target))

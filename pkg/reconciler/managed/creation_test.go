@@ -33,7 +33,7 @@ var (
 
 // Whose external resource of its name an object adopts, and deletes with itself.
 func TestOwnership(t *testing.T) {
-	const nobody, somebody, own types.UID = "", "somebody", "own"
+	const noOwner, otherOwner, own types.UID = "", "another", "own"
 	exists := func(owner types.UID, given ...act) []act {
 		return append(given, func(s *stage) {
 			if owner == own {
@@ -47,32 +47,32 @@ func TestOwnership(t *testing.T) {
 	}
 	refused := func(owner types.UID, given ...act) []act {
 		return append(exists(owner, given...),
-			says("exists already", meta.AnnotationKeyExternalName), sees("Ready=Unavailable Synced=ReconcileError"),
+			reports("exists already", meta.AnnotationKeyExternalName), sees("Ready=Unavailable Synced=ReconcileError"),
 			object("nothing of it shows", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 0 }),
 			deleted, pass, sees(gone), func(s *stage) {
 				s.equal("resources", map[string]thing.Resource{s.key.Name: {Size: 7, Owner: owner}}, s.system.Snapshot())
 			})
 	}
 	play(t, scripts{
-		"unknown owner: a default name takes over nothing (N24)":   refused(nobody, unlabelled),
-		"nobody's, created by hand (R35, N6, N24)":                 refused(nobody),
-		"somebody else's (R35, N6, N24)":                           refused(somebody),
-		"our own (N6)":                                             adopted(own),
-		"ours was refused, unlabelled (N6)":                        refused(nobody, unlabelled, createFailed),
-		"taken over by its name (N6)":                              adopted(somebody, externalName),
-		"not taken back: two objects would fight for it (N24)":     refused(somebody, externalName, finalizer),
-		"name given (R70)":                                         adopted(nobody, externalName),
-		"name proposed by a claim (N6, N24)":                       refused(nobody, proposed),
-		"proposed, unlabelled (N24)":                               refused(somebody, proposed, unlabelled),
-		"proposed, our own (N6)":                                   adopted(own, proposed),
-		"creation began, unlabelled: nothing else created it (N5)": adopted(nobody, unlabelled, began),
-		"creation began, nobody's: ours would have a label (N6)":   refused(nobody, began),
-		"created, without labels: people remove them (P15)":        adopted(nobody, created),
-		"created, now somebody else's (N24)":                       refused(somebody, created),
+		"unknown owner: a default name takes over nothing (N24)":         refused(noOwner, unlabelled),
+		"without an owner, created by hand (R35, N6, N24)":               refused(noOwner),
+		"of another owner (R35, N6, N24)":                                refused(otherOwner),
+		"our own (N6)":                                                   adopted(own),
+		"ours was refused, unlabelled (N6)":                              refused(noOwner, unlabelled, createFailed),
+		"taken over by its name (N6)":                                    adopted(otherOwner, externalName),
+		"not taken back: two objects would fight for it (N24)":           refused(otherOwner, externalName, finalizer),
+		"name given (R70)":                                               adopted(noOwner, externalName),
+		"name proposed by a claim (N6, N24)":                             refused(noOwner, proposed),
+		"proposed, unlabelled (N24)":                                     refused(otherOwner, proposed, unlabelled),
+		"proposed, our own (N6)":                                         adopted(own, proposed),
+		"creation began, unlabelled: nothing else created it (N5)":       adopted(noOwner, unlabelled, began),
+		"creation began, without an owner: ours would have a label (N6)": refused(noOwner, began),
+		"created, without labels: people remove them (P15)":              adopted(noOwner, created),
+		"created, now of another owner (N24)":                            refused(otherOwner, created),
 	})
 }
 
-// The way to take over what somebody left behind: observe it first, then let the object do more.
+// The way to take over what was left behind: observe it first, then let the object do more.
 func TestImport(t *testing.T) {
 	left := func(owner types.UID) []act {
 		return []act{annotate(meta.AnnotationKeyExternalName, "theirs"), allow("Observe"), func(s *stage) {
@@ -87,7 +87,7 @@ func TestImport(t *testing.T) {
 	}
 	play(t, scripts{
 		"a resource of an object that is gone (R70, R136, N6, N24)": left("gone"),
-		"a resource of nobody (R70, R136, N6, N24)":                 left(""),
+		"a resource without an owner (R70, R136, N6, N24)":          left(""),
 	})
 }
 
@@ -141,7 +141,7 @@ func TestCreation(t *testing.T) {
 	timesOut := lose("Create", context.DeadlineExceeded)
 	ended := object("the creation ended", func(mg *thing.Thing) bool { return !meta.ExternalCreateUnacknowledged(mg) })
 	play(t, scripts{
-		// A creation that has a result, or never began, needs nobody.
+		// A creation that has a result, or never began, needs no manual intervention.
 		"pending as old as the success (R83)": {vendorNames, createPending, success, atOnce},
 		"pending as old as the failure (R95)": {vendorNames, createPending, failed, atOnce},
 		"nothing was ever begun (R83)":        {vendorNames, atOnce},
@@ -177,13 +177,13 @@ func TestCreation(t *testing.T) {
 				delete(mg.Annotations, meta.AnnotationKeyExternalName)
 				return nil
 			}
-		}), pass, requeued(0, 0), says("bug in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending),
-			told(managed.ReasonCannotCreate), later(time.Hour), pass, requeued(0, 0), later(time.Hour), pass, requeued(0, 0),
+		}), pass, requeued(0, 0), reports("bug in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending),
+			emitted(managed.ReasonCannotCreate), later(time.Hour), pass, requeued(0, 0), later(time.Hour), pass, requeued(0, 0),
 			calls("Create", 1),
 			annotate(meta.AnnotationKeyExternalName, "vendor-1"), annotate(meta.AnnotationKeyExternalCreatePending, ""),
 			pass, sees(ready), resources(1)},
 		"details that cannot be stored do not keep the resource from being deleted (N22, N32, R214)": {vendorNames, replays,
-			func(s *stage) { s.store(s.secret, nil) }, pass, says("does not belong to this object"), named("vendor-1"),
+			func(s *stage) { s.store(s.secret, nil) }, pass, reports("does not belong to this object"), named("vendor-1"),
 			deleted, restarted, later(time.Minute), pass, sees(gone), resources(0)},
 		// A resource that was accepted and then waited for in vain exists, and its password is known.
 		"accepted, then failed, in the pass (N22, N5)":       {acceptedThenFailed},

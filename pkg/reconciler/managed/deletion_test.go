@@ -51,12 +51,12 @@ func cascades(how metav1.DeletionPropagation) act {
 
 func TestOtherFinalizers(t *testing.T) {
 	const one, two = "example.org/hold", "example.org/backup"
-	waits := then(called(""), told(), sees(deleting), fails(failure.WaitingForFinalizers), says(one, two), polled)
+	waits := then(called(""), emitted(), sees(deleting), fails(failure.WaitingForFinalizers), reports(one, two), polled)
 	exists := then(pass, finalizers(one, two), forget)
 	collected := until("the garbage collector is done", func(s *stage) bool { return s.state() == gone })
 	play(t, scripts{
 		"they delay deletion, and the last removal resumes it (N37, R53)": {exists, deleted, changed, waits, wrote(1), pass, waits,
-			wrote(0), lastFinalizer, changed, sees(gone), resources(0), told(managed.ReasonDeleted)},
+			wrote(0), lastFinalizer, changed, sees(gone), resources(0), emitted(managed.ReasonDeleted)},
 		"a restart changes nothing (N37)": {exists, deleted, pass, waits, restarted, wrote(1), pass, waits, wrote(0), lastFinalizer,
 			pass, sees(gone)},
 		"a system that is away is unknown (N37)": {exists, deleted, refuseAll("Connect", errors.New("no credentials")), pass, waits},
@@ -73,9 +73,9 @@ func TestOtherFinalizers(t *testing.T) {
 		}, try, func(s *stage) { s.fault = nil }, restarted, incomplete, finalizers(one, two), deleted, forget, pass, waits, complete,
 			named("vendor-1")},
 		"policies that keep the external resource have nothing to wait for (N37, N3)": {exists, allow("Observe", "Create", "Update"),
-			deleted, pass, called(""), told(managed.ReasonOrphaned), sees(deleting), says(one, two), fails(failure.WaitingForFinalizers),
+			deleted, pass, called(""), emitted(managed.ReasonOrphaned), sees(deleting), reports(one, two), fails(failure.WaitingForFinalizers),
 			object("our finalizer is gone", func(mg *thing.Thing) bool { return slices.Equal(mg.Finalizers, []string{one, two}) }),
-			resources(1), forget, pass, wrote(0), told()},
+			resources(1), forget, pass, wrote(0), emitted()},
 		"an object that never had ours is not Ready either (N37)": {allow("Observe"), give(thing.Resource{Size: 1}), pass, sees(ready),
 			finalizers(one, two), deleted, forget, pass, waits, resources(1)},
 		"dependents are deleted first in the foreground (N37)": {pass, cascades(metav1.DeletePropagationForeground), collected,
@@ -94,9 +94,9 @@ func TestStuckDeletion(t *testing.T) {
 		return []act{then(given...), pass, refuseAll(verb, err), deleted, pass, until("the failure is reported", func(s *stage) bool {
 			s.clock = s.clock.Add(11 * time.Second)
 			return xpv1.FailureOf(s.thing()).Reason == reason
-		}), sees("Ready=Deleting Synced=ReconcileError"), says(meta.AnnotationKeyOrphanOnDelete), resources(1),
+		}), sees("Ready=Deleting Synced=ReconcileError"), reports(meta.AnnotationKeyOrphanOnDelete), resources(1),
 			annotate(meta.AnnotationKeyOrphanOnDelete, "true"), forget, changed, sees(gone), resources(1),
-			told(managed.ReasonOrphaned), called("")}
+			emitted(managed.ReasonOrphaned), called("")}
 	}
 	strange := failure.Untrusted(errors.New("bad certificate"))
 	away, hidden := failure.Unreachable(errors.New("no route")), failure.New(failure.ExternalSystemRefused, "denied")
@@ -142,7 +142,7 @@ func TestOrphaned(t *testing.T) {
 		"it belongs to another since a restart (N24)": stays(foreign, annotate(meta.AnnotationKeyExternalName, "NAME"), other,
 			restarted),
 		"nothing was created": {finalizer, vendorNames, annotate(meta.AnnotationKeyOrphanOnDelete, "true"), deleted, pass, sees(gone),
-			told()},
+			emitted()},
 		"its owner changes after it was found (N24)": {pass, slowDelete, deleted, pass, other, pass, sees(gone), resources(1),
 			calls("Delete", 1)},
 	})

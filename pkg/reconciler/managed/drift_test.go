@@ -36,7 +36,7 @@ func drift(want string) act {
 func TestDriftWithoutUpdate(t *testing.T) {
 	live(t, clients, func() []moment {
 		shows := func(want string, writes int, reasons ...event.Reason) act {
-			return then(forget, pass, drift(want), wrote(writes), told(reasons...), sees(ready), calls("Update", 0))
+			return then(forget, pass, drift(want), wrote(writes), emitted(reasons...), sees(ready), calls("Update", 0))
 		}
 		zone := func(z *string) act { return edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = z }) }
 		return []moment{
@@ -55,17 +55,17 @@ func TestDriftWithoutUpdate(t *testing.T) {
 
 // Some settings cannot be changed, and some systems do not report so.
 func TestUpdatesThatNeverSettle(t *testing.T) {
-	quiet := then(forget, pass, called(updates), told(), wrote(0))
+	quiet := then(forget, pass, called(updates), emitted(), wrote(0))
 	live(t, map[string]act{"client": stubborn}, func() []moment {
 		return []moment{
 			{"it shows after the second update (N8, P81)", []act{pass, size(2), forget, drift(asDeclared), pass, drift(asDeclared), pass,
-				drift("False Drifted [size 1->2]"), told(managed.ReasonUpdated, managed.ReasonUpdated, managed.ReasonDrifted)}},
+				drift("False Drifted [size 1->2]"), emitted(managed.ReasonUpdated, managed.ReasonUpdated, managed.ReasonDrifted)}},
 			{"from then on nothing is written or reported (N13, R24, R205, N8)", []act{quiet, quiet, quiet}},
 			{"nor after a restart (N13, R24, R205)", []act{restarted, quiet, quiet, quiet}},
-			{"a user's change is news once (R204, R205)", []act{size(5), pass, told(managed.ReasonUpdated), pass, told()}},
+			{"a user's change is news once (R204, R205)", []act{size(5), pass, emitted(managed.ReasonUpdated), pass, emitted()}},
 			{"it is gone once an update settles it (P81)",
 				[]act{cooperates, pass, drift(asDeclared)}},
-			{"a later update is news again (R204)", []act{size(3), forget, pass, told(managed.ReasonUpdated)}},
+			{"a later update is news again (R204)", []act{size(3), forget, pass, emitted(managed.ReasonUpdated)}},
 		}
 	})
 }

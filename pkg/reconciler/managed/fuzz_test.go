@@ -84,22 +84,22 @@ func (l *fuzzedLife) setup() {
 	_, l.offer = pick(l, offers)
 	_, recreate := pick(l, map[string]act{"recreates": func(*stage) {}, "holds data": recreatePolicy(xpv1.RecreateOnRequest)})
 	l.log = &logLines{}
-	says := observed(func(mg *thing.Thing, o *observation) {
+	repeats := observed(func(mg *thing.Thing, o *observation) {
 		if o.ResourceExists {
 			mg.SetConditions(xpv1.Available().WithMessage(careless))
 		}
 	})
-	l.play(password(canaryInput), recreate, serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), says)
+	l.play(password(canaryInput), recreate, serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), repeats)
 	l.begin()
 }
 
 // careless is a text with the password in all spellings, not nested.
 var careless = "the password is " + strings.Join(slices.Delete(spellings()[12:18], 2, 3), " or ")
 
-const somebody = "0d9f7a1e-somebody-else"
+const otherOwner = "0d9f7a1e-another-owner"
 
-func isForeign(_ string, r thing.Resource) bool { return r.Owner == somebody }
-func isOurs(_ string, r thing.Resource) bool    { return r.Owner != somebody }
+func isForeign(_ string, r thing.Resource) bool { return r.Owner == otherOwner }
+func isOurs(_ string, r thing.Resource) bool    { return r.Owner != otherOwner }
 
 // act plays an act, and mostly a pass after it.
 func (l *fuzzedLife) act() {
@@ -136,21 +136,21 @@ var lifeActs = map[string]func(*fuzzedLife){
 	"lost by then":    func(l *fuzzedLife) { l.during(func(string) { maps.DeleteFunc(l.system.Resources, isOurs) }) },
 	"deleted by then": func(l *fuzzedLife) { l.during(func(string) { l.deleteOnce() }) },
 	"edited by then":  func(l *fuzzedLife) { l.during(func(string) { l.play(size(6)) }) },
-	"panic":           func(l *fuzzedLife) { l.during(func(says string) { panic(says) }) },
+	"panic":           func(l *fuzzedLife) { l.during(func(text string) { panic(text) }) },
 	"changed outside": func(l *fuzzedLife) { l.change(func(r *thing.Resource) { r.Size += 3 }) },
-	"stolen":          func(l *fuzzedLife) { l.label(somebody) },
+	"stolen":          func(l *fuzzedLife) { l.label(otherOwner) },
 	"without a label": func(l *fuzzedLife) { l.label("") },
 	"given back":      func(l *fuzzedLife) { l.label(l.thing().UID) },
 	"replaced": func(l *fuzzedLife) {
 		l.change(func(r *thing.Resource) { *r = thing.Resource{Size: 9} })
-		l.label(somebody)
+		l.label(otherOwner)
 	},
 	"size": func(l *fuzzedLife) { l.play(size(1 + l.choose(5))) },
 	"zone": always(edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("north") })),
 }
 
-// verb chooses one, and what may be said of it: Connect is given no password.
-func (l *fuzzedLife) verb() (verb, says string) {
+// verb chooses one, and the text of its error: Connect is given no password.
+func (l *fuzzedLife) verb() (verb, text string) {
 	return pick(l, map[string]string{"Connect": "no connection", "Observe": careless, "FindCreated": careless, "Create": careless,
 		"Update": careless, "Delete": careless})
 }
@@ -178,12 +178,12 @@ func (l *fuzzedLife) deleteOnce() {
 }
 
 // during does something at the next call of a verb.
-func (l *fuzzedLife) during(do func(says string)) {
-	verb, says := l.verb()
+func (l *fuzzedLife) during(do func(text string)) {
+	verb, text := l.verb()
 	l.play(faults(func(called string) (error, error) {
 		if called == verb {
 			l.system.Fault, l.faulted = nil, verb
-			do(says)
+			do(text)
 		}
 		return nil, nil
 	}))
@@ -208,11 +208,11 @@ var (
 
 // failCall makes the next call of a verb fail, or all.
 func (l *fuzzedLife) failCall() {
-	verb, says := l.verb()
+	verb, text := l.verb()
 	once, when := l.choose(2) == 0, l.choose(3)
 	_, err := pick(l, []map[string]error{refusals, unknowns, unknowns}[when])
 	if verb == "Connect" {
-		when, err = 0, errors.New(says)
+		when, err = 0, errors.New(text)
 	}
 	l.play(faults(func(called string) (error, error) {
 		switch {
@@ -267,11 +267,11 @@ func (l *fuzzedLife) observePass() {
 	l.faulted = ""
 }
 
-// resources returns those of somebody else, and those that were created for the Thing.
+// resources returns those of another owner, and those that were created for the Thing.
 func (l *fuzzedLife) resources(mg *thing.Thing) (foreign, own map[string]thing.Resource) {
 	foreign, own = l.system.Snapshot(), l.system.Snapshot()
 	maps.DeleteFunc(foreign, isOurs)
-	maps.DeleteFunc(own, func(_ string, r thing.Resource) bool { return r.Owner == somebody || r.Token != meta.CreationToken(mg) })
+	maps.DeleteFunc(own, func(_ string, r thing.Resource) bool { return isForeign("", r) || r.Token != meta.CreationToken(mg) })
 	return foreign, own
 }
 
@@ -293,7 +293,7 @@ func (l *fuzzedLife) checkReady(mg *thing.Thing) {
 		return
 	}
 	have, exists := l.system.Snapshot()[meta.GetExternalName(mg)]
-	stolen := have.Owner == somebody && !slices.Equal(mg.Spec.ManagementPolicies, policies("Observe"))
+	stolen := have.Owner == otherOwner && !slices.Equal(mg.Spec.ManagementPolicies, policies("Observe"))
 	broken := l.client == "functions" && l.system.Failed != nil // the others overwrite the condition
 	if !exists || stolen || broken {
 		l.t.Errorf("it is Ready, but the resource is %+v (exists: %t), its failure %v", have, exists, l.system.Failed)

@@ -72,11 +72,11 @@ func TestMissingSecretInput(t *testing.T) {
 	live(t, map[string]act{"client": refersToInput}, func() []moment {
 		return []moment{
 			{"nothing is asked of the external system while the Secret is missing (P66)", []act{pass, called("Connect"),
-				says("spec.forProvider.passwordSecretRef", "does not exist", "-input")}},
+				reports("spec.forProvider.passwordSecretRef", "does not exist", "-input")}},
 			{"nor while it lacks the key (P66)", []act{func(s *stage) { s.store(s.input(), map[string]string{"other": "value"}) },
-				pass, says(`no key "password"`), called("Connect")}},
-			{"nor while its value is empty (P66)", []act{rotate(""), pass, says(`empty value under key "password"`, "-input"), called("Connect")}},
-			{"it goes on when the key is there, and nothing shows the value (P61, R234)",
+				pass, reports(`no key "password"`), called("Connect")}},
+			{"nor while its value is empty (P66)", []act{rotate(""), pass, reports(`empty value under key "password"`, "-input"), called("Connect")}},
+			{"it is reconciled when the key is there, and nothing shows the value (P61, R234)",
 				[]act{rotate("first"), pass, hasPassword("first"),
 					object("no password", func(mg *thing.Thing) bool { return !strings.Contains(fmt.Sprintf("%+v", mg), "first") })}},
 		}
@@ -99,14 +99,14 @@ func TestSecretInputRotation(t *testing.T) {
 			{"ten minutes later a changed one reaches the external system (P61, O21)", []act{rotate("second"), later(10 * time.Minute),
 				reaches(updates, "second", 1)}},
 			{"and that once (N13)", []act{later(10 * time.Minute), reaches(observes, "second", 1)}},
-			{"at once if somebody asks for it (N30)", []act{rotate("third"), annotate(meta.AnnotationKeyReconcileRequestedAt, "now"),
+			{"at once on request (N30)", []act{rotate("third"), annotate(meta.AnnotationKeyReconcileRequestedAt, "now"),
 				reaches(updates, "third", 1)}},
 			{"and after a change of the spec (N30)", []act{rotate("fourth"), size(2), reaches(updates, "fourth", 1)}},
 			{"a lost status costs one update more (R41)", []act{func(s *stage) {
 				s.editStatus(s.key, func(mg *thing.Thing) { mg.Status = thing.Status{} })
 			}, later(10 * time.Minute), reaches(updates, "fourth", 1)}},
 			{"an empty one is refused, and the one from before stays (P66)", []act{rotate(""), later(10 * time.Minute), pass,
-				says("spec.forProvider.passwordSecretRef", `empty value under key "password"`), hasPassword("fourth")}},
+				reports("spec.forProvider.passwordSecretRef", `empty value under key "password"`), hasPassword("fourth")}},
 		}
 	})
 }
@@ -128,12 +128,12 @@ func TestRefusedRotation(t *testing.T) {
 		rotate("second"), refuseAll("Update", errors.New("cannot replace first by second")),
 		refused("cannot replace (sensitive) by (sensitive)"), refused("cannot replace (sensitive) by (sensitive)"))
 	// What keeps secrets out of errors is remembered: a pass that fails reads no Secret for it.
-	unread := func(verb, says string, given ...act) act {
+	unread := func(verb, text string, given ...act) act {
 		var reads *atomic.Int32
 		return then(canaries, until("Ready", func(s *stage) bool { return s.state() == ready }), then(given...),
-			restarted, func(s *stage) { reads = s.countInputReads() }, refuseAll(verb, errors.New("no, said "+says)),
+			restarted, func(s *stage) { reads = s.countInputReads() }, refuseAll(verb, errors.New("no, got "+text)),
 			until("it fails five times", func(s *stage) bool { return s.system.Called(verb) >= 5 }),
-			until("the last failure shows", func(s *stage) bool { return strings.Contains(s.message(), "no, said (sensitive)") }),
+			until("the last failure shows", func(s *stage) bool { return strings.Contains(s.message(), "no, got (sensitive)") }),
 			holds("one read", func(*stage) bool { return reads.Load() == 1 }))
 	}
 	play(t, scripts{

@@ -44,7 +44,7 @@ func life() []moment {
 	return []moment{
 		{"a missing resource is created and observed in the same pass (R18, R21, R22, R23, R44, R49, R63, R181, R201)", []act{
 			during("Create", func(s *stage) { atCreate = s.thing() }), pass, mended,
-			called(creates), sees(ready), told(managed.ReasonCreated)}},
+			called(creates), sees(ready), emitted(managed.ReasonCreated)}},
 		{"what is stored when Create is called (R51, R52, R62, R63, R72, R73, R75, R76, R77)", []act{func(s *stage) {
 			s.equal("annotations", map[string]string{"crossplane.io/external-name": s.key.Name,
 				"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}, atCreate.Annotations)
@@ -67,19 +67,19 @@ func life() []moment {
 		{"a change of whatever setting is an update and nothing else (R24, R45, R176)", []act{edit(func(mg *thing.Thing) {
 			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"},
 				AccessToken: new("secret")}
-		}), pass, called(updates), sees(ready), told(managed.ReasonUpdated)}},
-		{"a change made outside is reverted (R40)", []act{resize(99), pass, called(updates), sees(ready), told(managed.ReasonUpdated),
+		}), pass, called(updates), sees(ready), emitted(managed.ReasonUpdated)}},
+		{"a change made outside is reverted (R40)", []act{resize(99), pass, called(updates), sees(ready), emitted(managed.ReasonUpdated),
 			sized(9)}},
 		{"a status that is lost is reproduced (R30, R41, R43)", []act{statusLost}},
 		{"a resource deleted outside is created anew, without grace once it was seen (R90)", []act{
-			wiped, forget, pass, called(creates), sees(ready), told(managed.ReasonCreated)}},
+			wiped, forget, pass, called(creates), sees(ready), emitted(managed.ReasonCreated)}},
 		{"deletion begins outside while the object stays, and nothing is updated (R53, R61, R182)", []act{
 			slowDelete, resize(100), deleted, pass,
-			called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told(managed.ReasonDeleted)}},
+			called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), emitted(managed.ReasonDeleted)}},
 		{"while the vendor is deleting it is asked again, without another event (R55)", []act{
-			pass, called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told()}},
+			pass, called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), emitted()}},
 		{"the object goes once the resource is gone, without grace (R54, N20)",
-			[]act{wiped, pass, called("Connect Observe"), sees(gone), told()}},
+			[]act{wiped, pass, called("Connect Observe"), sees(gone), emitted()}},
 	}
 }
 
@@ -108,7 +108,7 @@ func TestDeletion(t *testing.T) {
 		"in one pass, within the grace period (N20, R54)": goes(deletes, pass),
 		"a failed resource (R31)": goes(deletes,
 			failed(errors.New("no room left, buy a disk")), pass,
-			says("no room left, buy a disk"), told(managed.ReasonCreated, managed.ReasonExternalFailed),
+			reports("no room left, buy a disk"), emitted(managed.ReasonCreated, managed.ReasonExternalFailed),
 			publishes(map[string]string{"endpoint": "there", "password": "password-1"})),
 		"an orphan stays (R57)": {edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			pass, deleted, forget, pass, called(""), sees(gone), resources(1)},
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 			}),
 			holds("the status is written once", func(s *stage) bool { return s.wroteStatus() == 1 }),
 			func(s *stage) { first, s.writes = s.requeue, nil },
-			later(time.Minute), pass, told(reason),
+			later(time.Minute), pass, emitted(reason),
 			holds("delays grow", func(s *stage) bool { return 0 < first && first < s.requeue }),
 			holds("it is written once", func(s *stage) bool { return verb == "Create" || len(s.writes) == 0 }),
 			mended, pass, holds("recovered", func(s *stage) bool { return s.state() == gone || s.state() == healthy(s) }))
@@ -180,7 +180,7 @@ func TestTimeout(t *testing.T) {
 				if began := time.Now(); s.pass() < 0 || time.Since(began) > 10*time.Second {
 					s.t.Errorf("the pass took %s", time.Since(began))
 				}
-			}, says(context.DeadlineExceeded.Error()), told(reason)}
+			}, reports(context.DeadlineExceeded.Error()), emitted(reason)}
 	}
 	play(t, scripts{
 		"Connect that hangs (R47, R49)": hangs("Connect", managed.ReasonCannotConnect, forget),
@@ -201,7 +201,7 @@ func TestRequests(t *testing.T) {
 				s.t.Error("the pass should be repeated")
 			}
 		}},
-		"somebody else's write is read afresh (R17)": {pass, resize(2), during("Update", size(5)), pass, mended,
+		"another client's write is read afresh (R17)": {pass, resize(2), during("Update", size(5)), pass, mended,
 			request, sized(5), object("size 5 in status", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 5 })},
 		"our own write brings nothing new (R1, N13)": {pass, forget, request, called(""), requeued(time.Second, time.Hour)},
 		"nothing is created from an outdated object (R78)": {during("Observe", size(5)), pass, calls("Create", 0), mended, pass,
@@ -216,7 +216,7 @@ func TestRequests(t *testing.T) {
 			s.reconciler.Wake(req)
 			_, err := s.reconciler.Reconcile(ctx, req)
 			s.must(err)
-		}, sees(ready), told()},
+		}, sees(ready), emitted()},
 		"a removed name is shown again (R63, R72)": {pass, annotate(meta.AnnotationKeyExternalName, ""), pass,
 			func(s *stage) { s.play(named(s.key.Name)) }},
 		"conditions of the author are stored and stay (R30, R32, R193)": {observed(func(mg *thing.Thing, _ *observation) {
@@ -241,7 +241,7 @@ func statusAway(s *stage) {
 
 // What is known only after Create is kept whatever fails then.
 func TestAfterCreate(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", errors.New("somebody wrote"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", errors.New("another client wrote"))
 	away, no := apierrors.NewServiceUnavailable("starting"), errors.New("no")
 	failing := func(request string, times int, err error) []act {
 		return []act{vendorNames, func(s *stage) {
@@ -264,7 +264,7 @@ func TestAfterCreate(t *testing.T) {
 	})
 }
 
-// When an error is tried again, and whether the user is told.
+// When an error is tried again, and whether the user sees it.
 func TestRepetition(t *testing.T) {
 	broken := errors.New("out of order")
 	at := func(err error, since, least, most time.Duration, shows bool) act {
@@ -299,7 +299,7 @@ func TestRepetition(t *testing.T) {
 			at(busy{}, 59*second, 4*second, 6*second, false), at(busy{}, poll, 4*second, 6*second, true)),
 		// Patience ends with the first answer.
 		"being busy now and then is no news (O29)": {pass, forget, refuse("Observe", busy{}), pass, later(6 * second), pass,
-			refuse("Observe", busy{}), pass, later(6 * second), pass, refuse("Observe", busy{}), pass, told()},
+			refuse("Observe", busy{}), pass, later(6 * second), pass, refuse("Observe", busy{}), pass, emitted()},
 	})
 }
 

@@ -39,18 +39,18 @@ func TestLostResource(t *testing.T) {
 	vanishes := then(later(time.Minute), wiped, forget, pass)
 	stays := then(sees(lost), resources(0), calls("Create", 0))
 	isLost := then(holdsData, pass, vanishes, stays)
-	recreated := then(pass, sees(ready), resources(1), calls("Create", 1), told(managed.ReasonCreated))
+	recreated := then(pass, sees(ready), resources(1), calls("Create", 1), emitted(managed.ReasonCreated))
 	adopted := then(annotate(meta.AnnotationKeyExternalName, "NAME"), give(thing.Resource{Size: 1}), pass, sees(ready), calls("Create", 0))
 	unused := object("the permission is removed", func(mg *thing.Thing) bool { return mg.Annotations[meta.AnnotationKeyRecreate] == "" })
 	playBoth(t, scripts{
-		"it is not created again, and reported once (R90, N38)": {isLost, told(managed.ReasonExternalLost), polled,
-			says("restore it under this name", meta.AnnotationKeyRecreate),
+		"it is not created again, and reported once (R90, N38)": {isLost, emitted(managed.ReasonExternalLost), polled,
+			reports("restore it under this name", meta.AnnotationKeyRecreate),
 			object("a typed failure", func(mg *thing.Thing) bool {
 				return xpv1.FailureOf(mg).Reason == failure.ExternalResourceLost && xpv1.FailureOf(mg).Message != ""
 			}),
 			later(time.Minute), nothingNew, stays},
-		"the message is the same after a restart, and names the UID (N38)": {isLost, forget, restarted, pass, stays, told(), wrote(0),
-			func(s *stage) { s.play(says(string(s.thing().UID))) }},
+		"the message is the same after a restart, and names the UID (N38)": {isLost, forget, restarted, pass, stays, emitted(), wrote(0),
+			func(s *stage) { s.play(reports(string(s.thing().UID))) }},
 		"also one that was adopted, after a restart (N38)": {holdsData, adopted, restarted, vanishes, stays},
 		"also one that could never be updated, and so got no finalizer (N23, N38)": {holdsData, annotate(meta.AnnotationKeyExternalName, "NAME"),
 			give(thing.Resource{Size: 7}), refuseAll("Update", errors.New("must be owner")), try, forget, vanishes, stays, restarted, pass, stays},
@@ -63,18 +63,18 @@ func TestLostResource(t *testing.T) {
 		"a person permits it by UID, once (N38)": {isLost, forget, permittedByUID, recreated, unused, vanishes, stays},
 		"of an adopted one, too (N38)":           {holdsData, adopted, vanishes, forget, permittedByUID, recreated, unused, vanishes, stays},
 		"a person permits it by time, once (N38)": {isLost, forget, permittedAt(0), recreated, vanishes, stays,
-			says("no later than the last creation")},
-		"a time before the last creation (N38)": {isLost, permittedAt(-time.Hour), pass, stays, says("no later than the last creation")},
+			reports("no later than the last creation")},
+		"a time before the last creation (N38)": {isLost, permittedAt(-time.Hour), pass, stays, reports("no later than the last creation")},
 		"a time before the object existed permits nothing of what it adopted (N38)": {holdsData, adopted, vanishes, permittedAt(-time.Hour), pass,
-			stays, says("no later")},
-		"a time in the future counts from then on (N38)": {isLost, permittedAt(time.Hour), forget, pass, stays, says("in the future"), told(
+			stays, reports("no later")},
+		"a time in the future counts from then on (N38)": {isLost, permittedAt(time.Hour), forget, pass, stays, reports("in the future"), emitted(
 			managed.ReasonExternalLost), later(time.Hour), recreated, vanishes, stays},
-		"an annotation that is neither UID nor time (N38)":               {isLost, annotate(meta.AnnotationKeyRecreate, "yes"), pass, stays, says("neither the UID")},
+		"an annotation that is neither UID nor time (N38)":               {isLost, annotate(meta.AnnotationKeyRecreate, "yes"), pass, stays, reports("neither the UID")},
 		"policy Always of the object (N38)":                              {holdsData, recreatePolicy(xpv1.RecreateAlways), pass, wiped, forget, recreated},
 		"policy OnRequest of the object, whose kind holds no data (N38)": {now, recreatePolicy(xpv1.RecreateOnRequest), pass, vanishes, stays},
 		"a kind without data (R90, N38)":                                 {pass, wiped, permittedByUID, forget, recreated, unused},
 		"managementPolicies without Create (R110, N38)": {isLost, allow("Observe", "Update"), pass, stays,
-			permittedByUID, pass, resources(0), says("managementPolicies do not let it be created")},
+			permittedByUID, pass, resources(0), reports("managementPolicies do not let it be created")},
 		"its object can be deleted (R54, N38)": {isLost, deleted, pass, sees(gone)},
 		"a creation that failed is none (R90, N38)": {holdsData, refuse("Create", errors.New("no room left")), try, later(time.Minute), pass,
 			sees(ready), resources(1)},

@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 			s.equal("external resources", outside, s.system.Snapshot())
 			s.equal("object", before, s.thing())
 			s.equal("given object", before, given)
-			s.play(wrote(0), told())
+			s.play(wrote(0), emitted())
 		}
 	}
 	plans := func(action managed.PlannedAction, message string, fields ...string) act {
@@ -66,7 +66,7 @@ func TestPlan(t *testing.T) {
 		"a deleted object whose external resource is orphaned (N8, N31)": {pass, annotate(meta.AnnotationKeyOrphanOnDelete, "true"),
 			deleted, plans(managed.PlanNothing, "leave the external resource")},
 		"a paused object (N8, R96)": {annotate(meta.AnnotationKeyReconciliationPaused, "true"), plans(managed.PlanNothing, "Paused")},
-		"somebody else's resource (N8, N24)": {alter(func(r *thing.Resource) { r.Size, r.Owner = 1, "another" }),
+		"a resource of another owner (N8, N24)": {alter(func(r *thing.Resource) { r.Size, r.Owner = 1, "another" }),
 			plan(func(_ *stage, _ managed.Plan, err error) bool {
 				return err != nil && strings.Contains(err.Error(), "belongs to another object")
 			})},

@@ -66,7 +66,7 @@ func TestPolicies(t *testing.T) {
 			func(s *stage) { s.equal("what it does", tc.may, did) }}
 	}
 	all["a failure shows where nothing but Observe is allowed (R131, R30, R43, R113, R135)"] = []act{allow("Observe"),
-		give(thing.Resource{Size: 1}), failed(errors.New("out of order")), pass, says("out of order")}
+		give(thing.Resource{Size: 1}), failed(errors.New("out of order")), pass, reports("out of order")}
 	play(t, all)
 }
 
@@ -79,8 +79,8 @@ var pauses = map[string]struct{ pause, resume act }{
 
 func TestPauses(t *testing.T) {
 	// The first pass may write, the others do nothing.
-	once := then(wrote(1), told(managed.ReasonPaused), requeued(0, 0), called(""))
-	quiet := then(pass, once, later(time.Hour), pass, requeued(0, 0), pass, wrote(0), told(), called(""))
+	once := then(wrote(1), emitted(managed.ReasonPaused), requeued(0, 0), called(""))
+	quiet := then(pass, once, later(time.Hour), pass, requeued(0, 0), pass, wrote(0), emitted(), called(""))
 	all := scripts{
 		// The schema would make an absent list of policies "everything".
 		"our own writes keep an empty list (R106, R128, N31)": {allow(), annotate(meta.AnnotationKeyOrphanOnDelete, "true"),
@@ -98,7 +98,7 @@ func TestPauses(t *testing.T) {
 				after.SetConditions(before.GetCondition(xpv1.TypeSynced))
 				s.equal("rest of the status", before, after)
 			},
-			deleted, quiet, says("Deletion is paused", "orphan-on-delete"), resources(1), sized(1),
+			deleted, quiet, reports("Deletion is paused", "orphan-on-delete"), resources(1), sized(1),
 			by.resume, pass, sees(gone), resources(0)}
 	}
 	for _, value := range []string{"true", "True", "1", "false", " true", ""} {
@@ -112,7 +112,7 @@ func TestPauses(t *testing.T) {
 // Policies that cannot be followed, whether the object is deleted or not, and others that the schema refuses.
 func TestRefusedPolicies(t *testing.T) {
 	refused := func(message string, actions ...xpv1.ManagementAction) act {
-		once := then(pass, wrote(1), says(message), pass, wrote(0), says(message))
+		once := then(pass, wrote(1), reports(message), pass, wrote(0), reports(message))
 		return then(allow(actions...), finalizer, once, sees(refusedNew), deleted, once, called(""), sees("Ready=Deleting Synced=ReconcileError"))
 	}
 	play(t, scripts{
@@ -132,7 +132,7 @@ func TestRefusedPolicies(t *testing.T) {
 			}
 		}},
 		"a missing resource that must not be created: what to do (R132, R110, N13)": {allow("Observe"), pass,
-			says("thing\" does not exist", meta.AnnotationKeyExternalName, "add Create"), sees("Ready=Unavailable Synced=ReconcileError"),
+			reports("thing\" does not exist", meta.AnnotationKeyExternalName, "add Create"), sees("Ready=Unavailable Synced=ReconcileError"),
 			calls("Create", 0), forget, pass, polled, wrote(0)},
 	})
 }
@@ -163,8 +163,8 @@ func TestOrphanOnDelete(t *testing.T) {
 	orphaned := func(kept int) act {
 		return then(finalizer, give(thing.Resource{Size: 1}), annotate(meta.AnnotationKeyOrphanOnDelete, "true"),
 			annotate(meta.AnnotationKeyExternalName, "NAME"), pass,
-			object("it stays until somebody deletes it", func(mg *thing.Thing) bool { return mg != nil }),
-			forget, deleted, pass, sees(gone), resources(kept), calls("Delete", 1-kept), told(managed.ReasonOrphaned))
+			object("it stays until a user deletes it", func(mg *thing.Thing) bool { return mg != nil }),
+			forget, deleted, pass, sees(gone), resources(kept), calls("Delete", 1-kept), emitted(managed.ReasonOrphaned))
 	}
 	play(t, scripts{
 		"paused (N31)":                   {pauses["annotation"].pause, orphaned(1)},

@@ -48,9 +48,9 @@ func unwanted(s *stage) {
 func TestPublishing(t *testing.T) {
 	boom := errors.New("boom")
 	theirs := func(s *stage) { s.store(s.secret, nil) }
-	told := then(system(func(sys *thing.System) {
+	updated := then(system(func(sys *thing.System) {
 		sys.Updated = func(_ *thing.Thing, u *managed.ExternalUpdate) {
-			u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("told-once")}
+			u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("returned-once")}
 		}
 	}), until("created", func(s *stage) bool { return s.has().Size == 1 && s.operation() != "Ongoing " }), size(2), forget,
 		func(s *stage) {
@@ -61,7 +61,7 @@ func TestPublishing(t *testing.T) {
 				return nil, nil
 			}))
 		}, until("Observe fails", func(s *stage) bool { return s.message() == "observing the external resource: boom" }),
-		publishes(map[string]string{"endpoint": "there", "password": "password-1", "token": "told-once"}))
+		publishes(map[string]string{"endpoint": "there", "password": "password-1", "token": "returned-once"}))
 	play(t, scripts{
 		"what Create and Observe return is merged (R206, R207, R213, R214, R217)": {pass, later(time.Minute), pass,
 			publishes(details("there", "password-1")), func(s *stage) {
@@ -82,7 +82,7 @@ func TestPublishing(t *testing.T) {
 		"what Observe returns, though the update is refused (R206, R27)": {pass, resize(2), endpoint("elsewhere"),
 			refuse("Update", boom), pass,
 			publishes(details("elsewhere", "password-1"))},
-		"nothing where nobody asked (R210)": {unwanted, pass, publishes(nil), sees(ready)},
+		"nothing without a request (R210)": {unwanted, pass, publishes(nil), sees(ready)},
 		"nothing where there are no details (R206)": {observed(func(_ *thing.Thing, o *observation) {
 			o.ConnectionDetails = nil
 		}), system(func(sys *thing.System) {
@@ -95,14 +95,14 @@ func TestPublishing(t *testing.T) {
 			mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{}
 		}), pass, publishes(nil), sees(ready)},
 		"unchanged details are not written, nor by a new process (R220, N13)": {pass, restarted, forget, pass, wrote(0)},
-		"somebody else's Secret is not overwritten, and details are kept (R214)": {theirs, pass,
-			says("does not belong to this object", "writeConnectionSecretToRef"), publishes(map[string]string{}),
+		"another owner's Secret is not overwritten, and details are kept (R214)": {theirs, pass,
+			reports("does not belong to this object", "writeConnectionSecretToRef"), publishes(map[string]string{}),
 			func(s *stage) { s.editSecret(nil) }, pass, publishes(details("there", "password-1"))},
-		"somebody else's Secret does not hold up a deletion (N32)": {finalizer, theirs,
+		"another owner's Secret does not hold up a deletion (N32)": {finalizer, theirs,
 			annotate("crossplane.io/external-create-pending", "2025-01-01T00:00:00Z"), deleted, pass, sees(gone)},
 		// Details that only an update returns are stored before anything else may fail.
-		"details of an update, within the pass (R208, N22, R217)":   {told},
-		"details of an update, in the background (R208, N22, R197)": {inBackground, told},
+		"details of an update, within the pass (R208, N22, R217)":   {updated},
+		"details of an update, in the background (R208, N22, R197)": {inBackground, updated},
 		// A resource that lost its password, which was chosen at creation, gets it back from the connection Secret.
 		"a stored password is set again (P65)": {chooses, pass,
 			func(s *stage) {
@@ -141,10 +141,10 @@ func TestLostDetails(t *testing.T) {
 	reported := func(s *stage) {
 		want := xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true}
 		s.equal("failure", want, xpv1.FailureOf(s.thing()))
-		s.play(sees(notSynced), says(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys))
+		s.play(sees(notSynced), reports(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys))
 	}
 	lost := func(acts ...act) []act {
-		return slices.Concat([]act{pass, forget}, acts, []act{pass, reported, pass, reported, told(managed.ReasonDetailsLost),
+		return slices.Concat([]act{pass, forget}, acts, []act{pass, reported, pass, reported, emitted(managed.ReasonDetailsLost),
 			calls("Update", 0), calls("Create", 0), holds("the resource is as it was",
 				func(s *stage) bool { return s.has().Password != "" }),
 			publishes(details("there", ""))})

@@ -57,7 +57,7 @@ func TestManualIntervention(t *testing.T) {
 	})
 }
 
-// A kind whose client finds what was created needs nobody.
+// A kind whose client finds what was created needs no manual intervention.
 func TestFindsCreated(t *testing.T) {
 	const window = 10 * time.Minute
 	started := then(findable, suspected, with(managed.WithConsistencyWindow(window)))
@@ -67,17 +67,17 @@ func TestFindsCreated(t *testing.T) {
 	const waiting = "Ready= Synced=ReconcileSuccess"
 	playBoth(t, scripts{
 		"found (N5)":                     {started, leave, pass, called("Connect FindCreated Observe"), ended, named("left-behind")},
-		"absent, too soon to tell (N26)": {started, before, pass, called("Connect FindCreated"), sees(waiting), soon, named("")},
+		"absent, too soon to know (N26)": {started, before, pass, called("Connect FindCreated"), sees(waiting), soon, named("")},
 		"proven absent (N5, N26)": {started, after, pass, called("Connect FindCreated Create Observe"), ended,
 			named("vendor-1")},
 		"found in deletion (N5, R61)": {started, leave, deleted, pass, called("Connect FindCreated Observe Delete Observe"), sees(gone),
 			resources(0)},
-		"absent in deletion, too soon to tell (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"),
+		"absent in deletion, too soon to know (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"),
 			sees("Ready=Deleting Synced=ReconcileSuccess"), soon},
 		"proven absent in deletion (N5, R59, R61)": {started, deleted, after, pass, called("Connect FindCreated"), sees(gone),
 			resources(0)},
 		"a lookup that fails proves nothing and is repeated (N5, N26, R27)": {findable, suspected, later(time.Hour),
-			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), says("search is down"), calls("Create",
+			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), reports("search is down"), calls("Create",
 				0),
 			leave, pass, named("left-behind")},
 	})
@@ -87,10 +87,10 @@ func TestFindsCreated(t *testing.T) {
 // the attempt counts.
 func TestTurnedAwayCreation(t *testing.T) {
 	away := func(n int) act {
-		return then(refuse("Create", busy{}), pass, requeued(4*time.Second, 6*time.Second), wrote(n), told())
+		return then(refuse("Create", busy{}), pass, requeued(4*time.Second, 6*time.Second), wrote(n), emitted())
 	}
 	turned := func(again int) act {
-		return then(away(1), away(again), away(again), pass, told(managed.ReasonCreated), resources(1), calls("Create", 4),
+		return then(away(1), away(again), away(again), pass, emitted(managed.ReasonCreated), resources(1), calls("Create", 4),
 			wrote(3+again)) // Secret, success and status
 	}
 	busyOnce := then(findable, refuse("Create", busy{}), pass)
@@ -103,9 +103,9 @@ func TestTurnedAwayCreation(t *testing.T) {
 		"it proves nothing about the next attempt (N5, N11, R84)": {busyOnce, timesOut, passes(3), resources(1), named("vendor-1")},
 		"an attempt long after it has a window of its own (N26)": {busyOnce, later(time.Hour), timesOut, hidden, passes(3),
 			calls("Create", 2), resources(1)},
-		"after a restart nobody knows that it was turned away (N5, N26)": {busyOnce, restarted, pass, calls("Create", 1),
+		"a restarted process does not know that it was turned away (N5, N26)": {busyOnce, restarted, pass, calls("Create", 1),
 			later(time.Minute), pass, sees(ready), resources(1)},
-		"a kind that would need a person records the failure (R80, R84)": {vendorNames, refuse("Create", busy{}), pass,
+		"a kind that would need manual intervention records the failure (R80, R84)": {vendorNames, refuse("Create", busy{}), pass,
 			object("the failure", func(mg *thing.Thing) bool {
 				return !meta.ExternalCreateIncomplete(mg) && !meta.GetExternalCreateFailed(mg).IsZero()
 			})},
@@ -268,7 +268,7 @@ var (
 	complete   = object("the creation has a result", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) })
 )
 
-// A write that landed although its answer was lost begins no creation that anybody would have to ask about.
+// A write that landed although its answer was lost begins no creation that needs manual intervention.
 func TestLostAnswerOfBegin(t *testing.T) {
 	begun := then(func(s *stage) {
 		lost := io.ErrUnexpectedEOF

@@ -84,7 +84,7 @@ func (c canaryClient) Observe(ctx context.Context, mg *thing.Thing) (managed.Ext
 	if o.ResourceExists {
 		o.ConnectionDetails["token"] = []byte(canaryDetail)
 		o.ConnectionDetails["username"], o.ConnectionDetails["database"] = []byte("postgres"), []byte("postgres")
-		mg.SetConditions(xpv1.Available().WithMessage("works, says " + indiscreet()))
+		mg.SetConditions(xpv1.Available().WithMessage("works, with " + indiscreet()))
 	}
 	return o, err
 }
@@ -169,13 +169,13 @@ func TestCanary(t *testing.T) {
 		"names that the system chooses (R234, N8)": {vendorNames, life},
 		"drift, a failed resource, and details that are no secrets (R211, R234, N8)": {canaries, quiet, stubborn, resize(7), quiet,
 			object("drift", func(mg *thing.Thing) bool { return mg.GetCondition(xpv1.TypeInSync).Status == "False" }),
-			failed(errors.New("broken by " + indiscreet())), quiet, says("broken by (sensitive)"),
-			failed(errors.New("apt-get install postgresql")), quiet, says("apt-get install postgresql")},
+			failed(errors.New("broken by " + indiscreet())), quiet, reports("broken by (sensitive)"),
+			failed(errors.New("apt-get install postgresql")), quiet, reports("apt-get install postgresql")},
 		"a secret input whose Secret is gone before the object (R234)": {canaries, passes(2), inputRemoved, deleted,
 			refuseAll("Delete", errors.New("password "+canaryInput+" is still in use")), pass,
-			says("password (sensitive) is still in use"), quiet},
+			reports("password (sensitive) is still in use"), quiet},
 		"a panic within the pass (R234)": {canaries, pass, panics("Observe", indiscreet()), pass,
-			says("the provider's code panicked"), quiet},
+			reports("the provider's code panicked"), quiet},
 		"a panic in the background (R234)": {inBackground, canaries, panics("Create", canaryInput+canaryCredential), quiet},
 		// The call uses up its time, so that its context reads nothing any more.
 		"a call in the background that takes too long (R234)": {with(managed.WithBackgroundOperations(300 * time.Millisecond)),
@@ -189,8 +189,8 @@ func TestCanary(t *testing.T) {
 					return errors.New("too late for " + canaryInput), nil
 				}))
 			}, deleted, untilOperation("Finished DestroyFailure"), object("no secret", func(mg *thing.Thing) bool {
-				said := mg.GetCondition(xpv1.TypeLastAsyncOperation).Message
-				return strings.Contains(said, "too late for (sensitive)") && leaked(said+mg.GetCondition(xpv1.TypeSynced).Message) == ""
+				message := mg.GetCondition(xpv1.TypeLastAsyncOperation).Message
+				return strings.Contains(message, "too late for (sensitive)") && leaked(message+mg.GetCondition(xpv1.TypeSynced).Message) == ""
 			})},
 		"a condition of the author (R234)": {canaries, pass, observed(func(mg *thing.Thing, _ *managed.ExternalObservation) {
 			mg.SetConditions(xpv1.Condition{Type: "Backup", Status: "False", Reason: "Failed", Message: "signing in with " + canaryInput,
@@ -212,7 +212,7 @@ func TestCanaryPlan(t *testing.T) {
 	differs := func(of managed.ExternalObservation) []act {
 		return []act{canaries, pass, observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
 			o.ResourceUpToDate, o.Diff, o.Drift = false, of.Diff, of.Drift
-		}), allow("Observe"), forget, quiet, told(managed.ReasonDrifted), func(s *stage) {
+		}), allow("Observe"), forget, quiet, emitted(managed.ReasonDrifted), func(s *stage) {
 			mg := s.thing()
 			if drift := mg.Status.Drift; len(drift) > 0 && drift[0].Observed != "begins with (sensitive)…" {
 				s.t.Errorf("a value that was cut off shows: %s", drift[0].Observed)

@@ -34,14 +34,14 @@ func TestReferences(t *testing.T) {
 		has := holds("next-outside", func(s *stage) bool { return s.has().Neighbour == "next-outside" })
 		return []moment{
 			{"nothing is asked of the external system before there is a value (R166, R167)", []act{
-				func(s *stage) { s.edit(refersTo(s.prefix + "next")) }, pass, called(""), told(managed.ReasonCannotResolve),
-				says("resolving references", "next", "does not exist")}},
+				func(s *stage) { s.edit(refersTo(s.prefix + "next")) }, pass, called(""), emitted(managed.ReasonCannotResolve),
+				reports("resolving references", "next", "does not exist")}},
 			{"nor while the target's creation is not recorded (N36, R167)", []act{func(s *stage) {
 				next = s.neighbour("next", func(mg *thing.Thing) {
 					meta.SetExternalName(mg, "next-outside")
 					mg.Annotations[meta.AnnotationKeyExternalCreatePending] = pending
 				})
-			}, pass, called(""), says("resolving references")}},
+			}, pass, called(""), reports("resolving references")}},
 			{"the value is stored before it is sent, without another write (R161, R165, R42)", []act{
 				annotateNext(meta.AnnotationKeyExternalCreateSucceeded, pending), forget, during("Create", func(s *stage) {
 					if stored := s.thing().Spec.ForProvider.Neighbour; stored == nil || *stored != "next-outside" {
@@ -101,7 +101,7 @@ func TestDeletionOrder(t *testing.T) {
 			return want == slices.Contains(s.events.Take(), managed.ReasonDisorder)
 		})
 	}
-	waits := then(forget, deleted, pass, says("waits for objects that refer to this one", "dependent"),
+	waits := then(forget, deleted, pass, reports("waits for objects that refer to this one", "dependent"),
 		func(s *stage) { s.passOver(types.NamespacedName{Name: s.prefix + "dependent"}) }, pass, sees(gone), disorder(false))
 	goesFirst := then(forget, deleted, pass, sees(gone), disorder(true))
 	play(t, scripts{
@@ -162,7 +162,7 @@ func TestStrangers(t *testing.T) {
 	passOver := func(name string) act {
 		return func(s *stage) { s.passOver(types.NamespacedName{Name: s.prefix + name}) }
 	}
-	waits := then(deleted, pass, says("Deletion waits", "references"))
+	waits := then(deleted, pass, reports("Deletion waits", "references"))
 	var many []act
 	for i := range 6 {
 		many = append(many, other(fmt.Sprint("later-", i)), remove(fmt.Sprint("later-", i)))
@@ -183,9 +183,9 @@ func TestStrangers(t *testing.T) {
 			mg.Name = s.prefix + "dependent"
 			strike(s.env, mg)
 		}, pass, sees(gone)},
-		"the user is told of the same one each time (N32, N9)": {withDependent(), now, then(many...), remove("dependent"), atWork,
+		"the user sees the same one each time (N32, N9)": {withDependent(), now, then(many...), remove("dependent"), atWork,
 			waits, unchanged,
-			says("dependent")},
+			reports("dependent")},
 	})
 }
 

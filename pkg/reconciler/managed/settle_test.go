@@ -91,7 +91,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			p.synced = tc.outcome.Synced().WithObservedGeneration(7)
 			if _, news := p.event(tc.outcome); news {
-				t.Error("what the object says already is no news (N13)")
+				t.Error("what the object reports already is no news (N13)")
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func TestOwnStatus(t *testing.T) {
 	}
 }
 
-// Which calls of Reconcile have nothing new to tell, after a pass that read version 10 and wrote version 12.
+// Which calls of Reconcile have nothing new to report, after a pass that read version 10 and wrote version 12.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)

@@ -173,7 +173,7 @@ func TestFilledField(t *testing.T) {
 		"nothing is sent if the spec could not be stored (R42, R78)": {zone, func(s *stage) {
 			s.fault = func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }
 		}, try, sent("Update")},
-		"somebody else's change wins over filling (R156, R17)": {zone, during("Observe", setZone("zone-b")), pass, sent("Update"),
+		"another client's change wins over filling (R156, R17)": {zone, during("Observe", setZone("zone-b")), pass, sent("Update"),
 			mended, pass,
 			sees(ready), object("zone-b", func(mg *thing.Thing) bool { return *mg.Spec.ForProvider.Zone == "zone-b" })},
 		"what a reference resolves to is stored while up to date (R161, R42)": {allow("*"), next},
@@ -185,7 +185,7 @@ func TestFilledField(t *testing.T) {
 // What the schema refuses to take over keeps nothing else from being done, and is not tried all the time.
 func TestRefusedFilling(t *testing.T) {
 	tries := func(n int, message string, reasons ...event.Reason) act {
-		return then(forget, pass, polled, told(reasons...), says(message), func(s *stage) {
+		return then(forget, pass, polled, emitted(reasons...), reports(message), func(s *stage) {
 			if got := strings.Count(strings.Join(s.writes, "\n")+"\n", "/things/"+s.key.Name+"\n"); got != n {
 				s.t.Errorf("tried to store it %d times, want %d", got, n)
 			}
@@ -200,7 +200,7 @@ func TestRefusedFilling(t *testing.T) {
 	const refused = "zone has more than 8 characters"
 	live(t, map[string]act{"client": pass}, func() []moment {
 		return []moment{
-			{"the rest is done and the user is told (R150, R206, R24)", []act{give(thing.Resource{Size: 7, Zone: "zone-with-a-long-name"}),
+			{"the rest is done and the user sees it (R150, R206, R24)", []act{give(thing.Resource{Size: 7, Zone: "zone-with-a-long-name"}),
 				endpoint("elsewhere"), tries(1, refused, managed.ReasonUpdated, managed.ReasonCannotFill)}},
 			{"it is not tried again at once (N13)", []act{tries(0, refused)}},
 			{"nor with an update (R24)", []act{resize(7), tries(0, "late initialization of zone", managed.ReasonUpdated)}},
@@ -222,10 +222,10 @@ func TestRefusedFillingOfNewResource(t *testing.T) {
 				})},
 		"a refusal shows no sensitive value (R234, R150)": {give(thing.Resource{Size: 1,
 			AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"}), pass,
-			says("late initialization of accessToken", "not shown here"), holds("no token", func(s *stage) bool {
+			reports("late initialization of accessToken", "not shown here"), holds("no token", func(s *stage) bool {
 				return !strings.Contains(s.message()+fmt.Sprint(s.events.All()), "hunter2")
 			})},
 		"nor text instead of JSON, which may contain one (R234, R150)": {with(managed.WithParameters(parameters.Rules{JSON: []string{"zone"}})),
-			zoneOf("zone-with-a-long-name"), pass, says("late initialization of zone", "not shown here")},
+			zoneOf("zone-with-a-long-name"), pass, reports("late initialization of zone", "not shown here")},
 	})
 }

@@ -259,7 +259,7 @@ func (s *stage) remove(key types.NamespacedName) {
 	s.must(s.env.Client.Delete(s.t.Context(), &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}))
 }
 
-// editStatus changes the status of a Thing as somebody else than the reconciler.
+// editStatus changes the status of a Thing as another client than the reconciler.
 func (s *stage) editStatus(key types.NamespacedName, change func(*thing.Thing)) {
 	s.t.Helper()
 	mg := &thing.Thing{}

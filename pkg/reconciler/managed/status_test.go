@@ -30,7 +30,7 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 	}
 	// writes are those of the status, also those that are refused.
 	shows := func(state, message string, size, writes int, reasons ...event.Reason) act {
-		return then(forget, pass, sees(state), says(message), told(reasons...), holds("the status", func(s *stage) bool {
+		return then(forget, pass, sees(state), reports(message), emitted(reasons...), holds("the status", func(s *stage) bool {
 			return s.thing().Status.AtProvider.Size == size && s.wroteStatus() == writes && !strings.Contains(s.message(), "Whatever")
 		}))
 	}
@@ -38,7 +38,7 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 		return []moment{
 			{"the first pass shows conditions (R184, R186, R234)", []act{observed(7, "Whatever", nil),
 				shows(notSynced, field, 0, 2, managed.ReasonCreated, managed.ReasonCannotUpdateMR), requeued(50*time.Second, time.Hour)}},
-			{"it is told and stored once (N13)", []act{later(time.Minute), shows(notSynced, field, 0, 1),
+			{"it is reported and stored once (N13)", []act{later(time.Minute), shows(notSynced, field, 0, 1),
 				requeued(50*time.Second, time.Hour)}},
 			{"also after a restart (N13)", []act{restarted, shows(notSynced, field, 0, 1)}},
 			{"what fits is stored (R184)", []act{observed(8, "Optional", nil), shows(ready, "", 8, 1)}},
@@ -52,7 +52,7 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 }
 
 // What refuses the whole status, such as an admission policy, is an error like any other: nothing of it can be stored, and so
-// there is nothing to tell again at each pass.
+// there is nothing to report again at each pass.
 func TestStatusThatAPolicyRefuses(t *testing.T) {
 	const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
 		"message":"denied request: no","details":{"group":"test.bowline.dev","kind":"things","causes":[{"message":"no"}]}}`
@@ -67,7 +67,7 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 		if err := s.tryPass(); err == nil || !strings.Contains(err.Error(), "denied request: no") {
 			s.t.Errorf("the pass ends with %v", err)
 		}
-	}, told())
+	}, emitted())
 	play(t, scripts{
 		"by an admission policy (R27, R184, N13)": {pass, forget,
 			observed(func(mg *thing.Thing, _ *observation) { mg.Status.AtProvider.Size = 7 }), func(s *stage) { s.intercept = denies },

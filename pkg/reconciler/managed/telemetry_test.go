@@ -158,9 +158,9 @@ func TestDriftMetrics(t *testing.T) {
 		return []act{measured, pass, drifted(0), stubborn, resize(5), passes(4), drifted(1), then(acts...), drifted(0)}
 	}
 	play(t, scripts{
-		"mended":                   until(cooperates, resize(1), passes(2)),
-		"deleted":                  until(deleted, pass),
-		"deleted by somebody else": until(func(s *stage) { strike(s.env, s.thing()) }, pass),
+		"mended":                    until(cooperates, resize(1), passes(2)),
+		"deleted":                   until(deleted, pass),
+		"deleted by another client": until(func(s *stage) { strike(s.env, s.thing()) }, pass),
 	})
 }
 
