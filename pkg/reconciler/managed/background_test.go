@@ -96,16 +96,13 @@ func TestBackground(t *testing.T) {
 		"a refused creation (R191)":                        refused("Create", "Finished ApplyFailure", managed.ReasonCannotCreate),
 		"a refused update shows in Synced (R191, R27)": refused("Update", "Finished ApplyFailure", managed.ReasonCannotUpdate,
 			done, size(2)),
-		"a refused deletion (R192, R60)": refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete,
-			done, deleted),
+		"a refused deletion (R192, R60)": refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete, done, deleted),
 		// A process that dies leaves the creation pending, and the next one follows the same rules as after any interrupted create.
 		"after a crash a known name is found (R197, N5)":         {crashed, sees(ready)},
 		"after a crash an unknown name is not found (R197, R84)": {vendorNames, crashed, sees("Ready=Creating Synced=ReconcileError")},
 		// While the vendor works on it, another call follows at the next poll, not at once.
 		"an Update is not repeated at once (R55, R197, N8)": {inBackground, done, stubborn, size(2), spins("Update")},
-		"a Delete is not repeated at once (R55, R197, N8)": {inBackground, done,
-			slowDelete,
-			deleted, spins("Delete")},
+		"a Delete is not repeated at once (R55, R197, N8)":  {inBackground, done, slowDelete, deleted, spins("Delete")},
 		"a newer spec is sent by the pass that takes up the end of the update (R24, R197)": {inBackground, done, size(2),
 			held("Update", pass, size(3)), untilEvent(managed.ReasonUpdated), operation("Ongoing Success"),
 			eventually("the resource has the newer size", func(s *stage) bool { return s.has().Size == 3 })},

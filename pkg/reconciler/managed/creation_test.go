@@ -198,8 +198,7 @@ func acceptedThenFailed(s *stage) {
 	s.play(vendorNames, system(func(sys *thing.System) { sys.Created = fails }),
 		until("the error shows", func(s *stage) bool { return strings.Contains(s.message(), "waited in vain") }),
 		holds("the password is stored", func(s *stage) bool { return s.connection()["password"] == "password-1" }),
-		restarted, later(time.Minute), pass, named("vendor-1"), resources(1),
-		complete)
+		restarted, later(time.Minute), pass, named("vendor-1"), resources(1), complete)
 }
 
 // A creation that was cut off may still be under way; only a client that repeats its answer may ask at once.

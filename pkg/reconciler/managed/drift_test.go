@@ -63,8 +63,7 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 			{"from then on nothing is written or reported (N13, R24, R205, N8)", []act{quiet, quiet, quiet}},
 			{"nor after a restart (N13, R24, R205)", []act{restarted, quiet, quiet, quiet}},
 			{"a user's change is news once (R204, R205)", []act{size(5), pass, emitted(managed.ReasonUpdated), pass, emitted()}},
-			{"it is gone once an update settles it (P81)",
-				[]act{cooperates, pass, drift(asDeclared)}},
+			{"it is gone once an update settles it (P81)", []act{cooperates, pass, drift(asDeclared)}},
 			{"a later update is news again (R204)", []act{size(3), forget, pass, emitted(managed.ReasonUpdated)}},
 		}
 	})

@@ -99,12 +99,11 @@ func TestDeletion(t *testing.T) {
 		return append(append([]act{finalizer}, acts...), forget, deleted, pass, called(calls), sees(gone))
 	}
 	play(t, scripts{
-		"it never existed (R59, R61)":         goes("Connect Observe"),
-		"its creation failed (R59, R61)":      goes("Connect Observe", refuse("Create", errors.New("no room left")), pass),
-		"creation was turned away (R59, R95)": goes("Connect Observe", refuse("Create", busy{}), pass),
-		"it was removed outside (R54, R61)":   goes("Connect Observe", pass, wiped),
-		"it goes while we ask (R38, R54)": goes(deletes, pass,
-			during("Delete", func(s *stage) { clear(s.system.Resources) })),
+		"it never existed (R59, R61)":                     goes("Connect Observe"),
+		"its creation failed (R59, R61)":                  goes("Connect Observe", refuse("Create", errors.New("no room left")), pass),
+		"creation was turned away (R59, R95)":             goes("Connect Observe", refuse("Create", busy{}), pass),
+		"it was removed outside (R54, R61)":               goes("Connect Observe", pass, wiped),
+		"it goes while we ask (R38, R54)":                 goes(deletes, pass, during("Delete", func(s *stage) { clear(s.system.Resources) })),
 		"in one pass, within the grace period (N20, R54)": goes(deletes, pass),
 		"a failed resource (R31)": goes(deletes,
 			failed(errors.New("no room left, buy a disk")), pass,

@@ -105,8 +105,7 @@ type notes struct {
 	conditions []xpv1.Condition
 }
 
-func (n *notes) note(e event.Event) { n.events = append(n.events, e) }
-
+func (n *notes) note(e event.Event)                { n.events = append(n.events, e) }
 func (n *notes) noteCondition(c ...xpv1.Condition) { n.conditions = append(n.conditions, c...) }
 
 // mustReplay is true while the answer of a creation is not recorded and can be had again (N22).

@@ -72,8 +72,7 @@ func TestPolicies(t *testing.T) {
 
 // What pauses, and how to end it.
 var pauses = map[string]struct{ pause, resume act }{
-	"annotation": {annotate(meta.AnnotationKeyReconciliationPaused, "true"),
-		annotate(meta.AnnotationKeyReconciliationPaused, "")},
+	"annotation":     {annotate(meta.AnnotationKeyReconciliationPaused, "true"), annotate(meta.AnnotationKeyReconciliationPaused, "")},
 	"empty policies": {allow(), allow("*")},
 }
 

@@ -80,8 +80,7 @@ func TestPublishing(t *testing.T) {
 			restarted, pass, publishes(details("there", "password-1")), calls("Create", 2)},
 		"creating anew replaces the password (R90, R208)": {pass, wiped, pass, publishes(details("there", "password-2"))},
 		"what Observe returns, though the update is refused (R206, R27)": {pass, resize(2), endpoint("elsewhere"),
-			refuse("Update", boom), pass,
-			publishes(details("elsewhere", "password-1"))},
+			refuse("Update", boom), pass, publishes(details("elsewhere", "password-1"))},
 		"nothing without a request (R210)": {unwanted, pass, publishes(nil), sees(ready)},
 		"nothing where there are no details (R206)": {observed(func(_ *thing.Thing, o *observation) {
 			o.ConnectionDetails = nil
@@ -164,8 +163,7 @@ func TestLostDetails(t *testing.T) {
 		"the object names another Secret after a restart (P65)": lost(moved, restarted),
 		"a client that chooses passwords sets no other one (P65)": append(
 			[]act{chooses}, lost(removed)...),
-		"noticed at once: the Secret is deleted (R208, N22)": noticed(removed, failure.ConnectionDetailsLost,
-			details("there", "")),
+		"noticed at once: the Secret is deleted (R208, N22)": noticed(removed, failure.ConnectionDetailsLost, details("there", "")),
 		"noticed at once: a key of the creation is deleted (R208, N22)": noticed(without("password"), failure.ConnectionDetailsLost,
 			details("there", "")),
 		"noticed at once: a key that Observe reports is deleted (R208)": noticed(without("endpoint"), "",

@@ -68,8 +68,7 @@ func TestFindsCreated(t *testing.T) {
 	playBoth(t, scripts{
 		"found (N5)":                     {started, leave, pass, called("Connect FindCreated Observe"), ended, named("left-behind")},
 		"absent, too soon to know (N26)": {started, before, pass, called("Connect FindCreated"), sees(waiting), soon, named("")},
-		"proven absent (N5, N26)": {started, after, pass, called("Connect FindCreated Create Observe"), ended,
-			named("vendor-1")},
+		"proven absent (N5, N26)":        {started, after, pass, called("Connect FindCreated Create Observe"), ended, named("vendor-1")},
 		"found in deletion (N5, R61)": {started, leave, deleted, pass, called("Connect FindCreated Observe Delete Observe"), sees(gone),
 			resources(0)},
 		"absent in deletion, too soon to know (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"),
@@ -77,9 +76,8 @@ func TestFindsCreated(t *testing.T) {
 		"proven absent in deletion (N5, R59, R61)": {started, deleted, after, pass, called("Connect FindCreated"), sees(gone),
 			resources(0)},
 		"a lookup that fails proves nothing and is repeated (N5, N26, R27)": {findable, suspected, later(time.Hour),
-			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), reports("search is down"), calls("Create",
-				0),
-			leave, pass, named("left-behind")},
+			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), reports("search is down"),
+			calls("Create", 0), leave, pass, named("left-behind")},
 	})
 }
 
@@ -126,8 +124,7 @@ func TestNotSeenYet(t *testing.T) {
 		"another process does not report it Ready while it is not visible (R88, R198)": {pass, hidden, restarted, pass,
 			sees("Ready=Unavailable Synced=ReconcileSuccess"), shown, pass, sees(ready)},
 		"in the background, without grace (R88, R197, N5)": {vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)),
-			hidden,
-			untilOperation("Finished Success"), calls("Create", 1), complete, shown, pass, sees(ready), resources(1)},
+			hidden, untilOperation("Finished Success"), calls("Create", 1), complete, shown, pass, sees(ready), resources(1)},
 	})
 }
 

@@ -105,9 +105,8 @@ func TestDeletionOrder(t *testing.T) {
 		func(s *stage) { s.passOver(types.NamespacedName{Name: s.prefix + "dependent"}) }, pass, sees(gone), disorder(false))
 	goesFirst := then(forget, deleted, pass, sees(gone), disorder(true))
 	play(t, scripts{
-		"one that is being deleted (N32)": {withDependent(isDeleted), waits},
-		"one that stays (N32)": {withDependent(), forget, deleted, pass, sees(gone),
-			disorder(false)},
+		"one that is being deleted (N32)":                              {withDependent(isDeleted), waits},
+		"one that stays (N32)":                                         {withDependent(), forget, deleted, pass, sees(gone), disorder(false)},
 		"a paused one (N32)":                                           {withDependent(isPaused, isDeleted), goesFirst},
 		"a paused one after a restart (N32)":                           {withDependent(isPaused, isDeleted, restarts), goesFirst},
 		"one that needs manual intervention (N32)":                     {withDependent(cutOff, stalled, isDeleted), goesFirst},
@@ -184,8 +183,7 @@ func TestStrangers(t *testing.T) {
 			strike(s.env, mg)
 		}, pass, sees(gone)},
 		"the user sees the same one each time (N32, N9)": {withDependent(), now, then(many...), remove("dependent"), atWork,
-			waits, unchanged,
-			reports("dependent")},
+			waits, unchanged, reports("dependent")},
 	})
 }
 

@@ -148,9 +148,8 @@ func TestFilledField(t *testing.T) {
 	}
 	play(t, scripts{
 		"a creation costs one write more where there is something to fill (R150)": {zoneOf("zone-a"), pass, wrote(5), pass, wrote(0)},
-		"none where the user set all (R149, N13)": {setZone("zone-a"), zoneOf("zone-a"), pass,
-			wrote(4), pass, wrote(0)},
-		"none where the system reports nothing to fill in (R149, N13)": {pass, wrote(4), pass, wrote(0)},
+		"none where the user set all (R149, N13)":                                 {setZone("zone-a"), zoneOf("zone-a"), pass, wrote(4), pass, wrote(0)},
+		"none where the system reports nothing to fill in (R149, N13)":            {pass, wrote(4), pass, wrote(0)},
 		"the status of the pass that fills is kept (R156, R199)": {zoneOf("zone-a"), pass, sees(ready),
 			object("all of it", func(mg *thing.Thing) bool {
 				for _, c := range mg.Status.Conditions {
