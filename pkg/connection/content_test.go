@@ -102,7 +102,7 @@ func TestProblems(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		templates string
-		says      []string
+		part      []string
 		derived   []string // all the same
 	}{
 		"empty":                  {"", []string{"no JSON object such as", "DATABASE_URL"}, nil},
@@ -141,9 +141,9 @@ func TestProblems(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			for _, words := range append(tc.says, "bowline.dev/connection-keys") {
+			for _, words := range append(tc.part, "bowline.dev/connection-keys") {
 				if !strings.Contains(err.Error(), words) {
-					t.Errorf("it does not say %q: %v", words, err)
+					t.Errorf("it does not contain %q: %v", words, err)
 				}
 			}
 			if strings.ContainsAny(err.Error(), "\n\t") || len(err.Error()) > 1000 {
@@ -157,7 +157,7 @@ func TestProblems(t *testing.T) {
 }
 
 // Values of Secrets stay in Secrets (R234).
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotInErrors(t *testing.T) {
 	t.Parallel()
 	t.Run("no message has a value in it (R234)", func(t *testing.T) {
 		original := map[string][]byte{"username": []byte("uniquely"), "password": []byte("hushhush")}

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/connection"
 )
 
-// Teams write templates, so nothing that they hold may harm: every key is either derived or told of, originals stay, and no
+// Teams write templates, so nothing that they hold may harm: every key is either derived or reported, originals stay, and no
 // message has more than one line.
 func FuzzDerive(f *testing.F) {
 	for _, seed := range []string{

@@ -59,7 +59,7 @@ func TestPublishNothing(t *testing.T) {
 	}
 }
 
-// The managed resource decides who has its connection Secret.
+// The managed resource decides which namespaces have its connection Secret.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	const isBound = xpv1.BindingPhaseBound
@@ -70,7 +70,7 @@ func TestAllowed(t *testing.T) {
 		phase     xpv1.BindingPhase
 		isAllowed bool
 	}{
-		"nobody (N27)":                                 {},
+		"no namespace (N27)":                           {},
 		"the namespace is listed (N27)":                {listed: "team", isAllowed: true},
 		"it is listed among others (N27)":              {listed: "a, team ,b", isAllowed: true},
 		"all are (N27)":                                {listed: "*", isAllowed: true},

@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// The way of a claim: what is made of its class, what both sides say of each other, and that nothing is written any more then.
+// The way of a claim: what is made of its class, what both sides record of each other, and that nothing is written any more then.
 func TestProvision(t *testing.T) {
 	t.Parallel()
 	s := newClaimStage(t)
@@ -66,7 +66,7 @@ func TestProvision(t *testing.T) {
 
 	s.ready(item)
 	s.pass()
-	t.Run("both sides say that they are bound (R273, R282)", func(t *testing.T) {
+	t.Run("both sides show that they are bound (R273, R282)", func(t *testing.T) {
 		s.isBound("orders")
 		if got := s.item().Status.BindingPhase; got != xpv1.BindingPhaseBound {
 			t.Errorf("the managed resource's phase is %q", got)
@@ -190,21 +190,21 @@ func TestConfigurators(t *testing.T) {
 	})
 }
 
-// What configurators make that cannot be stored is said without what is not for the author of the claim.
+// What configurators make that cannot be stored is reported without what is not for the author of the claim.
 func TestRefusedPlans(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		configure func(*claimStage, *shop.Item)
-		says      string
+		part      string
 		never     string
 	}{
 		"settings that the API server refuses (R258)": {
 			configure: func(_ *claimStage, item *shop.Item) { item.Spec.DeletionPolicy = "of-secret-cloud" },
-			says:      "spec.deletionPolicy", never: "of-secret-cloud",
+			part:      "spec.deletionPolicy", never: "of-secret-cloud",
 		},
-		"a name that somebody has (R268)": {configure: func(s *claimStage, item *shop.Item) { item.Name = s.Prefix + "taken" }, says: "already"},
+		"a name that is taken (R268)": {configure: func(s *claimStage, item *shop.Item) { item.Name = s.Prefix + "taken" }, part: "already"},
 		"a managed resource in a namespace (N28)": {
-			configure: func(s *claimStage, item *shop.Item) { item.Namespace = s.Namespace }, says: "namespace",
+			configure: func(s *claimStage, item *shop.Item) { item.Namespace = s.Namespace }, part: "namespace",
 		},
 	}
 	for name, tc := range cases {
@@ -214,10 +214,10 @@ func TestRefusedPlans(t *testing.T) {
 			s = newClaimStage(t, configuring(func(item *shop.Item) { tc.configure(s, item) }))
 			s.create(s.newClass(nil), s.newClaim("orders", nil), s.newItem("taken", nil))
 			s.pass()
-			s.refused("orders", xpv1.ReasonBinding, tc.says, "platform team")
+			s.refused("orders", xpv1.ReasonBinding, tc.part, "platform team")
 			ready := s.claimOf("orders").GetCondition(xpv1.TypeReady)
 			if tc.never != "" && strings.Contains(ready.Message, tc.never) {
-				t.Errorf("the message tells %q: %s", tc.never, ready.Message)
+				t.Errorf("the message contains %q: %s", tc.never, ready.Message)
 			}
 			if len(s.items()) != 1 || s.claimOf("orders").Spec.ResourceReference != nil {
 				t.Errorf("%d managed resources, want the other one", len(s.items()))
@@ -247,7 +247,7 @@ func TestClasses(t *testing.T) {
 		"a missing class is an error until it is there (R276, N10)": func(s *claimStage) {
 			s.create(s.newClaim("orders", nil))
 			if rest := s.pass(); rest.RequeueAfter == 0 {
-				s.t.Error("nobody comes back")
+				s.t.Error("the pass is not repeated")
 			}
 			s.refused("orders", xpv1.ReasonClassNotFound, s.class, "kubectl get classes")
 			if len(s.items()) > 0 || len(s.claimOf("orders").Finalizers) > 0 {
@@ -400,7 +400,7 @@ func TestCause(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a bound claim says that its managed resource cannot be used (R282)", func(t *testing.T) {
+	t.Run("a bound claim shows that its managed resource cannot be used (R282)", func(t *testing.T) {
 		s.ready(s.item())
 		s.pass()
 		s.isBound("orders")
@@ -413,7 +413,7 @@ func TestCause(t *testing.T) {
 	})
 }
 
-// A pass that failed says what it did, not what it met.
+// A pass that failed reports what it did, not the error.
 func TestUntoldFailure(t *testing.T) {
 	t.Parallel()
 	t.Run("the address of the API server (N17)", func(t *testing.T) {
@@ -429,12 +429,12 @@ func TestUntoldFailure(t *testing.T) {
 			return nil, nil
 		}))
 		if _, err := s.tryPass("orders"); !errors.Is(err, fault.ErrCrashed) {
-			t.Errorf("the queue is told %v", err)
+			t.Errorf("the queue gets %v", err)
 		}
 		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "see condition Synced")
 		message := s.claimOf("orders").GetCondition(xpv1.TypeSynced).Message
 		if !strings.HasPrefix(message, "writing the connection Secret of the claim failed") || strings.Contains(message, "://") {
-			t.Errorf("Synced says %q", message)
+			t.Errorf("Synced is %q", message)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestReclaim(t *testing.T) {
 			}
 			source := s.source(item)
 			if to := meta.PropagatesTo(source); len(to) > 0 || len(source.Data) == 0 {
-				t.Errorf("the Secret of what was kept has %d keys and goes on to %v", len(source.Data), to)
+				t.Errorf("the Secret of what was kept has %d keys and is copied to %v", len(source.Data), to)
 			}
 			s.wantEvents(claimbinding.ReasonReleased)
 		})
@@ -164,11 +164,11 @@ func TestReclaimIsLimited(t *testing.T) {
 	}
 }
 
-// Managed resources that nobody released.
+// Managed resources that were not released.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	runClaims(t, map[string]func(*claimStage){
-		"what was made for a claim whose finalizer somebody removed goes (R268, R279)": func(s *claimStage) {
+		"what was made for a claim whose finalizer was removed by hand is deleted (R268, R279)": func(s *claimStage) {
 			_, old := s.bound(nil)
 			s.tear("orders")
 			s.create(s.newClaim("orders", nil)) // at once, and so the pass is over this one
@@ -177,7 +177,7 @@ func TestStrays(t *testing.T) {
 				s.t.Error("it is there")
 			}
 		},
-		"what existed before is kept, and goes on to nobody (R268, R279)": func(s *claimStage) {
+		"what existed before is kept and copied to no Secret (R268, R279)": func(s *claimStage) {
 			s.boundStatic(xpv1.ReclaimDelete)
 			s.tear("orders")
 			s.pass()
@@ -185,7 +185,7 @@ func TestStrays(t *testing.T) {
 				s.t.Error(err)
 			}
 		},
-		"nothing goes while nobody can say whether the claim is there (R268, R279)": func(s *claimStage) {
+		"nothing is deleted while it is unknown whether the claim exists (R268, R279)": func(s *claimStage) {
 			s.bound(nil)
 			s.restart(unserved(s.Config, "/itemclaims/"))
 			if _, err := s.tryPass("orders"); err == nil || s.item().Status.BindingPhase != xpv1.BindingPhaseBound {

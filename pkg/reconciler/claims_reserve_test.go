@@ -24,7 +24,7 @@ func TestLimit(t *testing.T) {
 			s.create(s.limited(1), s.newClaim("orders", nil), s.newClaim("others", nil))
 			s.pass()
 			if rest := s.passOf("others"); rest.RequeueAfter == 0 {
-				s.t.Error("nobody comes back")
+				s.t.Error("the pass is not repeated")
 			}
 			s.waits("orders", xpv1.ReasonBinding)
 			s.waits("others", xpv1.ReasonLimitReached, "1 claims", "Wait")
@@ -44,10 +44,10 @@ func TestLimit(t *testing.T) {
 			s.pass()
 			if got := s.places(); !strings.Contains(got, string(s.claimOf("orders").UID)) || strings.Contains(got, "orders") ||
 				strings.Contains(got, s.Namespace) {
-				s.t.Errorf("the class says %s", got)
+				s.t.Errorf("the class has %s", got)
 			}
 		},
-		"raising the limit lets it in, lowering it throws nobody out (N10)": func(s *claimStage) {
+		"raising the limit admits the claim, lowering it evicts none (N10)": func(s *claimStage) {
 			class := s.limited(0)
 			s.create(class, s.newClaim("orders", nil), s.newClaim("others", nil))
 			s.pass()
@@ -117,7 +117,7 @@ func TestPlaces(t *testing.T) {
 			s.passOf("others")
 			s.waits("others", xpv1.ReasonLimitReached)
 		},
-		"a damaged count serves nobody and says what to do (N10)": func(s *claimStage) {
+		"a damaged count admits no claim, which learns what to do (N10)": func(s *claimStage) {
 			class := s.limited(2)
 			class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: "2"}
 			s.create(class, s.newClaim("orders", nil))

@@ -59,7 +59,7 @@ func TestClaimSecrets(t *testing.T) {
 			}
 			s.wantEvents(event.Reason(failure.BadConnectionKeys))
 		},
-		"a copy that somebody took gets nothing of another claim (R274)": func(s *claimStage) {
+		"a copy that was taken gets nothing of another claim (R274)": func(s *claimStage) {
 			_, item := s.bound(nil)
 			s.takeCopy(item, func() {
 				s.edit(item, func() { s.toClaim("again")(item) })
@@ -67,7 +67,7 @@ func TestClaimSecrets(t *testing.T) {
 				s.passOf("again")
 			})
 		},
-		"a copy that somebody took gets nothing that an administrator takes back (N27)": func(s *claimStage) {
+		"a copy that was taken gets nothing that an administrator takes back (N27)": func(s *claimStage) {
 			_, item := s.bound(nil)
 			s.takeCopy(item, func() {
 				s.edit(item, func() { item.Spec.ClaimReference = nil })
@@ -115,19 +115,19 @@ func TestLostSource(t *testing.T) {
 	w.start(setUp)
 	w.create(w.newClass(nil), w.newClaim("orders", nil))
 	w.shown("orders", xpv1.ReasonAvailable)
-	says := func(part string) {
+	reports := func(part string) {
 		t.Helper()
-		w.Eventually(t, "the claim says "+part, func(context.Context) error {
+		w.Eventually(t, "the claim reports "+part, func(context.Context) error {
 			if got := w.claimOf("orders").GetCondition(xpv1.TypeSynced); !strings.Contains(string(got.Reason)+" "+got.Message, part) {
-				return fmt.Errorf("it says %s: %s", got.Reason, got.Message)
+				return fmt.Errorf("it reports %s: %s", got.Reason, got.Message)
 			}
 			return nil
 		})
 	}
 	t.Run("the copy keeps it, and claim and managed resource report it (R208, R270, R271, N22, N42)", func(t *testing.T) {
 		w.delete(w.source(w.item()))
-		says("ReconcileError")
-		says("lost password")
+		reports("ReconcileError")
+		reports("lost password")
 		w.shown("orders", xpv1.ReasonAvailable)
 		if got := w.text("orders-connection")["password"]; got != "of "+w.item().Name {
 			t.Errorf("the copy has password %q", got)
@@ -139,10 +139,10 @@ func TestLostSource(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("what somebody adds to the source heals all (R284, N22)", func(t *testing.T) {
+	t.Run("a key that is added to the source repairs all (R284, N22)", func(t *testing.T) {
 		source := w.source(w.item())
 		w.edit(source, func() { source.Data["password"] = []byte("reset") })
-		says("ReconcileSuccess")
+		reports("ReconcileSuccess")
 		w.isCopy("orders-connection", w.claimOf("orders"), w.item())
 	})
 }

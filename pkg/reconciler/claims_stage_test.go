@@ -115,7 +115,7 @@ func (s *stage) toNamespace(item *shop.Item) {
 	item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere, " + s.Namespace}
 }
 
-// toClaim lets one claim have an item, as an administrator writes it who does not know UIDs.
+// toClaim lets one claim have an item, as an administrator writes it without UIDs.
 func (s *claimStage) toClaim(name string) func(*shop.Item) {
 	return func(item *shop.Item) {
 		item.Spec.ClaimReference = reference(shop.ItemClaimKind, name)

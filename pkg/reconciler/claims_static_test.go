@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Who gets a managed resource that exists already.
+// Claims that name a managed resource that exists already.
 func TestStatic(t *testing.T) {
 	t.Parallel()
 	allows := func(namespaces string) func(*claimStage, *shop.Item) {
@@ -98,7 +98,7 @@ type strict struct {
 }
 
 func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) error {
-	return failure.ForTeam(xpv1.ReasonBinding, "it is too old", errors.New("as the log says"))
+	return failure.ForTeam(xpv1.ReasonBinding, "it is too old", errors.New("as logged"))
 }
 
 // A static claim waits for what is not there or not ready, and two never get the same.
@@ -109,7 +109,7 @@ func TestStaticWaits(t *testing.T) {
 			item := s.newItem("legacy", s.toNamespace)
 			s.create(s.newClaim("orders", static(item.Name)))
 			if rest := s.pass(); rest.RequeueAfter == 0 {
-				s.t.Error("nobody comes back")
+				s.t.Error("the pass is not repeated")
 			}
 			s.refused("orders", xpv1.ReasonBinding, "does not exist")
 			s.create(item)
@@ -122,15 +122,15 @@ func TestStaticWaits(t *testing.T) {
 			s.pass()
 			s.isBound("orders")
 		},
-		"a changed selector is said to have no effect, once (R246, N13)": func(s *claimStage) {
+		"a changed selector is reported to have no effect, once (R246, N13)": func(s *claimStage) {
 			s.bound(nil)
 			for _, wanted := range []map[string]string{{"tier": "golden"}, {}} {
 				claim := s.claimOf("orders")
 				s.edit(claim, func() { claim.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: wanted} })
 				s.pass()
 				ready, version := s.claimOf("orders").GetCondition(xpv1.TypeReady), s.claimOf("orders").ResourceVersion
-				says := strings.Contains(ready.Message, "spec.classSelector does not match class") && strings.Contains(ready.Message, "no effect")
-				if ready.Reason != xpv1.ReasonAvailable || says != (len(wanted) > 0) {
+				reported := strings.Contains(ready.Message, "spec.classSelector does not match class") && strings.Contains(ready.Message, "no effect")
+				if ready.Reason != xpv1.ReasonAvailable || reported != (len(wanted) > 0) {
 					s.t.Errorf("selector %v: %+v", wanted, ready)
 				}
 				if s.pass(); s.claimOf("orders").ResourceVersion != version {
@@ -138,7 +138,7 @@ func TestStaticWaits(t *testing.T) {
 				}
 			}
 		},
-		"nobody gets what is not what the claim asks for (D27)": func(s *claimStage) {
+		"what is not what the claim asks for is not bound (D27)": func(s *claimStage) {
 			s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
 			s.restart(s.Config)
 			s.create(s.newClaim("orders", static(s.legacy(nil).Name)))
@@ -236,7 +236,7 @@ func TestLost(t *testing.T) {
 			s.refused("orders", xpv1.ReasonNotAllowed)
 			s.isBound("others")
 			if to := meta.PropagatesTo(s.source(item)); len(to) != 1 {
-				s.t.Errorf("the Secret goes on to %v", to)
+				s.t.Errorf("the Secret is copied to %v", to)
 			}
 			s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
 		},
@@ -248,7 +248,7 @@ func TestLost(t *testing.T) {
 				s.refused("orders", xpv1.ReasonNotAllowed)
 				s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
 				if to := meta.PropagatesTo(s.source(item)); len(to) > 0 {
-					s.t.Errorf("the Secret goes on to %v", to)
+					s.t.Errorf("the Secret is copied to %v", to)
 				}
 			}
 			s.delete(s.claimOf("orders"))

@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start runs the controllers until the test ends or somebody calls stop.
+// start runs the controllers until the test ends or stop is called.
 func (w *world) start(setup func(manager.Manager, *claimbinding.Reconciler) error) (stop func()) {
 	w.t.Helper()
 	options := manager.Options{Scheme: scheme(), Cache: managed.CacheOptions()}
@@ -93,7 +93,7 @@ func (w *world) resourceOf(claim string) *shop.Item {
 type shelf struct {
 	mu    sync.Mutex
 	held  bool // nothing becomes ready
-	once  bool // passwords are told at creation only
+	once  bool // passwords are returned at creation only
 	items map[string]string
 }
 
@@ -182,7 +182,7 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// Nobody waits for a timer: whatever a claim waits for wakes it.
+// No claim waits for a timer: everything that it waits for enqueues it.
 func TestClaimWakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -256,7 +256,7 @@ func (w *world) placeSteps() []wakeStep {
 			w.delete(w.claimOf("second"))
 			w.shown("third", xpv1.ReasonAvailable)
 		}},
-		{"another claim whose finalizer somebody removes (N10, R268)", func() {
+		{"another claim whose finalizer is removed by hand (N10, R268)", func() {
 			w.create(w.newClaim("fourth", nil))
 			w.shown("fourth", xpv1.ReasonLimitReached)
 			w.tear("third")

@@ -164,9 +164,9 @@ func TestScheduling(t *testing.T) {
 		"a selector that cannot be understood (N10)":                         {change: expression("no label", "Exists"), after: poll},
 		"the first that is for the claim's namespace (N10, R241)":            {change: of("some"), want: "b-gold", asks: true},
 		"the first is for all (N10, R241)":                                   {change: of("most"), want: "all"},
-		"the only one is chosen, and says NotAllowed (R236, R237, N10)":      {change: of("alone"), want: "alone"},
+		"the only one is chosen, and reports NotAllowed (R236, R237, N10)":   {change: of("alone"), want: "alone"},
 		"the first is chosen if none is for the namespace (R236, R237, N10)": {change: of("closed"), want: "closed-1", asks: true},
-		"a selector that cannot be understood is for nobody (N10)":           {change: of("wrong"), want: "e-gold", asks: true},
+		"a selector that cannot be understood admits no claim (N10)":         {change: of("wrong"), want: "e-gold", asks: true},
 		"that of another kind is not for the namespace (N10, R241)":          {change: of("mixed"), want: "z", asks: true},
 	})
 }
@@ -255,7 +255,7 @@ func TestWrites(t *testing.T) {
 		pass(t, "PATCH /apis/shop.test.bowline.dev/v1/namespaces/NS/itemclaims/one", "POST /api/v1/namespaces/NS/events")
 	})
 	t.Run("nothing is left to do (R1, N13)", func(t *testing.T) { pass(t) })
-	t.Run("an event tells which class it is (R237)", func(t *testing.T) {
+	t.Run("an event names the class (R237)", func(t *testing.T) {
 		events := &corev1.EventList{}
 		if err := s.Client.List(t.Context(), events, client.InNamespace(s.Namespace)); err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func TestWrites(t *testing.T) {
 	s.wants(claim, s.of(shop.ItemClassGroupVersionKind, "first"))
 }
 
-// Somebody writes to the claim after it was read and before the class is written.
+// Another client writes to the claim after it was read and before the class is written.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -292,7 +292,7 @@ func TestConflict(t *testing.T) {
 	}{
 		"another scheduler was first (R242, R17)": {
 			func(c *shop.ItemClaim, ref *corev1.ObjectReference) { c.Spec.ClassReference = ref }, "theirs"},
-		"somebody wrote something else (R17)": {
+		"another client wrote something else (R17)": {
 			func(c *shop.ItemClaim, _ *corev1.ObjectReference) { c.Annotations = map[string]string{"a": "b"} }, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {

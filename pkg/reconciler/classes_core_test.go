@@ -49,7 +49,7 @@ func judging(s *classStage) *judge {
 	})
 	first := s.claim("first", labels.Set{"no": "such"})
 	s.create(first)
-	s.Eventually(s.t, "the first claim says why (N10)", func(ctx context.Context) error {
+	s.Eventually(s.t, "the first claim reports why (N10)", func(ctx context.Context) error {
 		if _, err := j.pass(first); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *classStage) named(class, mg string) func(*shop.ItemClaim) {
 
 func begun(c *shop.ItemClaim) { c.Finalizers = []string{meta.FinalizerClaim} }
 
-// Every verdict on a claim that nobody serves.
+// Every verdict on a claim that no controller serves.
 func TestJudgement(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
@@ -109,9 +109,9 @@ func TestJudgement(t *testing.T) {
 		}, "NoMatchingClass", []string{"spec.classSelector is invalid", "no label"}, 0},
 		"there is no default (N10)": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, "NoMatchingClass",
 			[]string{"no default class", "spec.classSelector"}, 0},
-		"a class of a kind that nobody offers (N10)": {s.named("StrangeClass", ""), "ClassNotFound",
+		"a class of a kind without a provider (N10)": {s.named("StrangeClass", ""), "ClassNotFound",
 			[]string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
-		"a managed resource of a kind that nobody offers (N10)": {s.named("", "Strange"), "ResourceNotFound",
+		"a managed resource of a kind without a provider (N10)": {s.named("", "Strange"), "ResourceNotFound",
 			[]string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
 		"a class that is offered, whether it exists or not, is the binder's (N10)": {s.named("ItemClass", ""), "", nil, 0},
 		"a managed resource that is offered is the binder's (N10)":                 {s.named("", "Gadget"), "", nil, 0},
@@ -135,13 +135,13 @@ func TestJudgement(t *testing.T) {
 			if err := s.shows(c, tc.reason, tc.words...)(t.Context()); err != nil {
 				t.Error(err)
 			}
-			j.said(t, c, tc.reason)
+			j.reported(t, c, tc.reason)
 		})
 	}
 }
 
-// said wants one write and one event of a reason, or neither if there is none.
-func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
+// reported wants one write and one event of a reason, or neither if there is none.
+func (j *judge) reported(t *testing.T, c *shop.ItemClaim, reason string) {
 	t.Helper()
 	want := 0
 	if reason != "" {
@@ -158,7 +158,7 @@ func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
 	}
 }
 
-// What becomes of claims that a binder began with and that nobody serves now.
+// Claims that a binder began with and that no controller serves now.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
@@ -170,12 +170,12 @@ func TestAbandoned(t *testing.T) {
 		kept   bool
 		after  string // what it shows after a while, if it is kept
 	}{
-		"a deleted one that names nothing goes (N10, R279)":                          {change: func(*shop.ItemClaim) {}},
-		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {change: strange},
-		"a deleted one that names a resource of such a kind says why it stays (N10, R279)": {
+		"a deleted one that names nothing is released (N10, R279)":                          {change: func(*shop.ItemClaim) {}},
+		"a deleted one of a class without a provider is released after a while (N10, R279)": {change: strange},
+		"a deleted one that names a resource of such a kind reports why it stays (N10, R279)": {
 			change: s.named("", "Strange"), kept: true, after: "ResourceNotFound"},
 		"a deleted one that a binder serves is the binder's (N10, R279)": {change: s.named("ItemClass", ""), kept: true},
-		"a living one of a class that nobody offers says so after a while (N10)": {
+		"a living one of a class without a provider reports that after a while (N10)": {
 			change: strange, lives: true, kept: true, after: "ClassNotFound"},
 		"a deleted one that others keep is not ready (R282)": {change: func(c *shop.ItemClaim) {
 			c.Finalizers = []string{"test.bowline.dev/stay"}
@@ -218,7 +218,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// Nobody gives the claim the class that it is to get: its provider does not run.
+// No controller assigns the class that the claim should get: its provider does not run.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
@@ -238,7 +238,7 @@ func TestPatience(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("then it says so (N10)", func(t *testing.T) {
+	t.Run("then it reports that (N10)", func(t *testing.T) {
 		j.now.Add(6)
 		pass(0)
 		if err := s.shows(c, "Binding", "ItemClass.shop.test.bowline.dev "+s.Prefix+"class", "provider")(t.Context()); err != nil {
@@ -289,11 +289,11 @@ func TestWordsThatComeTooLate(t *testing.T) {
 		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
 			t.Error(err)
 		}
-		j.wantEvents() // (N13)
+		j.wantEvents() // an unchanged verdict is no event (N13)
 	})
 }
 
-// All that a claim of another kind is offered is what definitions say.
+// A claim of another kind is offered what definitions declare.
 func TestKindsOfClaims(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
@@ -326,8 +326,8 @@ func TestKindsOfClaims(t *testing.T) {
 	})
 }
 
-// Whatever the API server refuses to the controllers, the claim says in words for the team what to do, and neither it nor an
-// event repeats what the server said: that names accounts, and objects that the team may not see.
+// Where the API server refuses something to the controllers, the claim reports to the team what to do, and neither it nor an event
+// repeats the server's message: that names accounts, and objects that the team may not see.
 func TestWordsForTeams(t *testing.T) {
 	t.Parallel()
 	const secret = "of-the-platform"
@@ -380,7 +380,7 @@ func TestWordsForTeams(t *testing.T) {
 			})
 			c := s.claim("waits", labels.Set{"size": "small"})
 			s.create(c)
-			s.Eventually(t, "the claim says what to do", s.shows(c, tc.reason, tc.words...))
+			s.Eventually(t, "the claim reports what to do", s.shows(c, tc.reason, tc.words...))
 			s.wants(c, nil)
 			events := &corev1.EventList{}
 			err := s.Client.List(t.Context(), events, client.InNamespace(s.Namespace))

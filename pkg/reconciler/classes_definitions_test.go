@@ -39,8 +39,8 @@ func (s *classStage) late() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "a" + strings.Trim(s.Prefix, "-") + ".test.bowline.dev", Version: "v1", Kind: "LateClass"}
 }
 
-// install installs the class kind of this test, for claims of items if it is to say so.
-func (s *classStage) install(says bool) *apiextensionsv1.CustomResourceDefinition {
+// install installs the class kind of this test, for claims of items if it declares that.
+func (s *classStage) install(declares bool) *apiextensionsv1.CustomResourceDefinition {
 	s.t.Helper()
 	open, kind := true, s.late()
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -56,7 +56,7 @@ func (s *classStage) install(says bool) *apiextensionsv1.CustomResourceDefinitio
 			}},
 		},
 	}
-	if says {
+	if declares {
 		crd.Labels = map[string]string{meta.LabelKeyClaimKind: "itemclaim.shop.test.bowline.dev"}
 	}
 	if err := controlplanetest.Install(s.t.Context(), s.Config, crd); err != nil {
@@ -112,7 +112,7 @@ func TestDefinitions(t *testing.T) {
 				s.Eventually(s.t, "its classes do not count", s.next(round, "ItemClass"))
 			}
 		},
-		"the author's own class kind whose definition does not say what it is for (N10)": func(s *classStage) {
+		"the author's own class kind whose definition does not declare what it is for (N10)": func(s *classStage) {
 			s.install(false)
 			s.create(s.lateClass("class"))
 			s.start(s.lateScheduler)
@@ -128,7 +128,7 @@ func TestDefinitions(t *testing.T) {
 			s.create(s.lateClass("class"))
 			s.Eventually(s.t, "it is given", s.gets(c, s.of(s.late(), "class")))
 		},
-		"a definition says no more that it is for such claims (N10)": func(s *classStage) {
+		"a definition no longer declares that it is for such claims (N10)": func(s *classStage) {
 			crd := s.install(true)
 			s.start(func(mgr manager.Manager) error { return claim.NewReconciler(mgr, itemClaims).SetupWithManager(mgr) })
 			s.create(s.lateClass("class"))
@@ -142,7 +142,7 @@ func TestDefinitions(t *testing.T) {
 			if err := controlplanetest.Install(s.t.Context(), s.Config, crd); err != nil {
 				s.t.Fatal(err)
 			}
-			s.Eventually(s.t, "it is told", s.shows(named, "ClassNotFound"))
+			s.Eventually(s.t, "it is reported", s.shows(named, "ClassNotFound"))
 		},
 	})
 }

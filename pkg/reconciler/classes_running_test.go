@@ -39,7 +39,7 @@ func assigners(kinds ...resource.ClassKind) func(manager.Manager) error {
 	}
 }
 
-// everything adds all controllers that choose classes and tell of it.
+// everything adds all controllers that choose classes and report it.
 func everything(mgr manager.Manager) error {
 	if err := assigners(itemClass, gadgetClass)(mgr); err != nil {
 		return err
@@ -150,8 +150,8 @@ func TestWakeups(t *testing.T) {
 			s.start(everything)
 			one, two := s.claim("one", labels.Set{"size": "small"}), s.claim("two", labels.Set{"size": "large"})
 			s.create(one, two)
-			s.Eventually(s.t, "it says so (N10)", s.shows(one, "NoMatchingClass", "size=small"))
-			s.Eventually(s.t, "it says so (N10)", s.shows(two, "NoMatchingClass", "size=large"))
+			s.Eventually(s.t, "it reports that (N10)", s.shows(one, "NoMatchingClass", "size=small"))
+			s.Eventually(s.t, "it reports that (N10)", s.shows(two, "NoMatchingClass", "size=large"))
 			class := labelled(s.item("class"), labels.Set{"size": "small"})
 			s.create(class)
 			s.Eventually(s.t, "it appears", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "class")))
@@ -165,7 +165,7 @@ func TestWakeups(t *testing.T) {
 			s.start(everything)
 			one, two := s.claim("one", nil), s.claim("two", nil)
 			s.create(one, s.item("plain"))
-			s.Eventually(s.t, "it says so (N10)", s.shows(one, "NoMatchingClass", "default"))
+			s.Eventually(s.t, "it reports that (N10)", s.shows(one, "NoMatchingClass", "default"))
 			item, gadget := byDefault(s.item("default"), "true"), byDefault(s.gadget("default"), "true")
 			s.create(item)
 			s.Eventually(s.t, "it appears (R248)", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "default")))
@@ -184,7 +184,7 @@ func TestWakeups(t *testing.T) {
 						return nil
 					}
 				}
-				return fmt.Errorf("no claim of %d says so", len(list.Items))
+				return fmt.Errorf("no claim of %d reports that", len(list.Items))
 			})
 			s.create(two)
 			s.Eventually(s.t, "it names both (N10)", s.shows(two, "AmbiguousDefaultClass",
@@ -226,7 +226,7 @@ func TestCost(t *testing.T) {
 	stop := s.start(everything)
 	for i, c := range all {
 		if i%10 == 0 {
-			s.Eventually(t, "it says why not", s.shows(c, "NoMatchingClass"))
+			s.Eventually(t, "it reports why not", s.shows(c, "NoMatchingClass"))
 		} else {
 			s.Eventually(t, "it has a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
 		}
@@ -271,7 +271,7 @@ func count(requests []string, is func(string) bool) (n int) {
 	return n
 }
 
-// All who write to claims run together, and each claim that waits has one who speaks for it.
+// All controllers of claims run together, and exactly one reports on each claim that waits.
 func TestPeace(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
@@ -302,7 +302,7 @@ func TestPeace(t *testing.T) {
 		made[c] = tc.reason
 	}
 	for c, reason := range made {
-		s.Eventually(t, "it says why it waits (N10)", s.shows(c, reason))
+		s.Eventually(t, "it reports why it waits (N10)", s.shows(c, reason))
 	}
 	t.Run("then all is quiet (N10, N13)", func(t *testing.T) {
 		quiet := time.Now()

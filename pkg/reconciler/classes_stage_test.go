@@ -125,7 +125,7 @@ func (s *classStage) shows(claim *shop.ItemClaim, reason string, words ...string
 		}
 		for _, word := range words {
 			if !strings.Contains(ready.Message, word) {
-				return fmt.Errorf("%s: the message should say %q, it says %q", claim.Name, word, ready.Message)
+				return fmt.Errorf("%s: the message should contain %q, it is %q", claim.Name, word, ready.Message)
 			}
 		}
 		return nil

@@ -90,7 +90,7 @@ func (s *copyStage) copied() {
 	s.publish(s.item, map[string]string{"username": "admin", "password": "hunter2"})
 	s.create(s.holder)
 	s.pass()
-	s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	s.events.Take()
 }
 
@@ -99,7 +99,7 @@ func (s *copyStage) pass() {
 	s.passOf("holder")
 }
 
-func (s *copyStage) says(ready, synced xpv1.ConditionReason, parts ...string) {
+func (s *copyStage) reports(ready, synced xpv1.ConditionReason, parts ...string) {
 	s.t.Helper()
 	s.get("holder", s.holder)
 	s.wantConditions(s.holder, ready, synced, parts...)
@@ -108,14 +108,14 @@ func (s *copyStage) says(ready, synced xpv1.ConditionReason, parts ...string) {
 // hasLost checks that the holder can be used and reports lost keys.
 func (s *copyStage) hasLost(parts ...string) {
 	s.t.Helper()
-	s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileError, parts...)
+	s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileError, parts...)
 	s.reportsLoss()
 }
 
 // lacks checks that the holder cannot be used because its copy lacks keys, too.
 func (s *copyStage) lacks(parts ...string) {
 	s.t.Helper()
-	s.says(failure.ConnectionDetailsLost, xpv1.ReasonReconcileError, parts...)
+	s.reports(failure.ConnectionDetailsLost, xpv1.ReasonReconcileError, parts...)
 	s.reportsLoss()
 }
 
@@ -187,7 +187,7 @@ func TestCopies(t *testing.T) {
 			s.publish(s.item, map[string]string{"password": "hunter3"})
 			s.pass()
 			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+			s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		},
 		"the managed resource publishes elsewhere (R297)": func(s *copyStage) {
 			s.edit(s.item, func() { s.item.Spec.WriteConnectionSecretToReference.Name = "moved" })
@@ -209,7 +209,7 @@ func TestCopies(t *testing.T) {
 			s.editSource(func(data map[string][]byte) { data["password"] = []byte("hunter3") })
 			s.pass()
 			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+			s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		},
 		"an immutable copy of a source that was published anew (R271, R284, R297, R306)": func(s *copyStage) {
 			s.editCopy(freeze)
@@ -254,7 +254,7 @@ func TestLostKeys(t *testing.T) {
 			s.restore()
 			s.holds("copy", map[string]string{"username": "root", "password": "hunter3"})
 			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+			s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		},
 		"a person removes it from the source (N22, N42)": func(s *copyStage) {
 			s.editCopy(freeze) // otherwise it would be created again
@@ -273,7 +273,7 @@ func TestLostKeys(t *testing.T) {
 			}
 			s.hasLost("lost password")
 		},
-		"who can do without deletes the copy (R270, R297)": func(s *copyStage) {
+		"the copy is deleted to do without the key (R270, R297)": func(s *copyStage) {
 			s.lose()
 			s.delete(s.secret("copy"))
 			s.pass()
@@ -289,7 +289,7 @@ func TestLostKeys(t *testing.T) {
 			s.edit(s.item, func() { delete(s.item.Annotations, managed.AnnotationKeyCreatedKeys) })
 			s.lose()
 			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+			s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		},
 	}, (*copyStage).created)
 }
@@ -308,7 +308,7 @@ func TestLostKeysAndNames(t *testing.T) {
 			s.stays()
 		}
 		if !gone {
-			s.says(s.blocked, xpv1.ReasonReconcileError, `"taken"`, "name another")
+			s.reports(s.blocked, xpv1.ReasonReconcileError, `"taken"`, "name another")
 		}
 		s.delete(s.holder)
 		s.pass()
@@ -350,7 +350,7 @@ func TestForeignSecrets(t *testing.T) {
 			if result := s.passOf("holder"); result.RequeueAfter == 0 {
 				s.t.Error("it is not requeued")
 			}
-			s.says(s.blocked, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, "name another")
+			s.reports(s.blocked, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, "name another")
 			if failed := xpv1.FailureOf(s.holder); failed.Reason != failure.ConnectionSecretUnavailable || !failed.Stalled {
 				s.t.Errorf("the failure is %+v", failed)
 			}
@@ -374,8 +374,8 @@ func TestForeignSecrets(t *testing.T) {
 			s.create(s.connectionSecret("source", map[string]string{"password": "stolen"}), s.holder)
 			s.pass()
 			s.holds("copy", nil)
-			if said := s.conditions(); !strings.Contains(said, "no connection details") {
-				s.t.Errorf("it says %s", said)
+			if shown := s.conditions(); !strings.Contains(shown, "no connection details") {
+				s.t.Errorf("it shows %s", shown)
 			}
 		},
 		"a namespace without quota for the copy (R270, R297, N10)": func(s *copyStage) {
@@ -391,9 +391,9 @@ func TestForeignSecrets(t *testing.T) {
 				return nil
 			})
 			s.pass()
-			s.says(s.blocked, xpv1.ReasonReconcileError, `secret "copy" cannot be created`, "resource quota")
-			if said := s.conditions(); strings.Contains(said, "used: ") {
-				s.t.Errorf("a message changes all the time: %s", said)
+			s.reports(s.blocked, xpv1.ReasonReconcileError, `secret "copy" cannot be created`, "resource quota")
+			if shown := s.conditions(); strings.Contains(shown, "used: ") {
+				s.t.Errorf("a message changes all the time: %s", shown)
 			}
 			s.delete(full)
 			s.Eventually(s.t, "the copy is created", func(context.Context) error {
@@ -402,7 +402,7 @@ func TestForeignSecrets(t *testing.T) {
 				}
 				return nil
 			})
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+			s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		},
 	}, func(*copyStage) {})
 }
@@ -413,7 +413,7 @@ func (s *copyStage) conditions() string {
 	return s.holder.GetCondition(xpv1.TypeReady).Message + "; " + s.holder.GetCondition(xpv1.TypeSynced).Message
 }
 
-// Whoever took a copy from its holder, to keep it, learns nothing of what comes later.
+// A copy that was taken from its holder, to keep it, gets no later content.
 func TestTakenCopies(t *testing.T) {
 	taken := func(by func(*copyStage, *corev1.Secret), lose func(*copyStage)) func(*copyStage) {
 		return func(s *copyStage) {
@@ -428,7 +428,7 @@ func TestTakenCopies(t *testing.T) {
 			}
 		}
 	}
-	nobody := func(_ *copyStage, to *corev1.Secret) { disown(to) }
+	nothing := func(_ *copyStage, to *corev1.Secret) { disown(to) }
 	another := func(s *copyStage, to *corev1.Secret) {
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "another"}}
 		s.create(o)
@@ -439,7 +439,7 @@ func TestTakenCopies(t *testing.T) {
 		s.pass()
 	}
 	forClaimsAndTargets(t, map[string]func(*copyStage){
-		"it still has the name (R271, R303, R289)": taken(nobody, (*copyStage).pass),
+		"it still has the name (R271, R303, R289)": taken(nothing, (*copyStage).pass),
 		"the holder names another Secret (R278, K73)": taken(another, func(s *copyStage) {
 			s.rename(&xpv1.LocalSecretReference{Name: "other"})
 			s.pass()

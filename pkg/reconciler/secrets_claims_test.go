@@ -71,7 +71,7 @@ func TestDerivedKeys(t *testing.T) {
 	})
 }
 
-// Owner references are written by whoever may write the copy.
+// Everyone with write access to the copy can write owner references.
 func TestForgedOwner(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -85,7 +85,7 @@ func TestForgedOwner(t *testing.T) {
 			return ownedBy(o, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		}, want: map[string]string{"password": "x"}},
 		"no kind at all (R289)": {owner: func(*secretStage) metav1.OwnerReference {
-			return metav1.OwnerReference{APIVersion: "nobody.example.org/v1", Kind: "Nothing", Name: "o", UID: "u", Controller: new(true)}
+			return metav1.OwnerReference{APIVersion: "unknown.example.org/v1", Kind: "Nothing", Name: "o", UID: "u", Controller: new(true)}
 		}, want: map[string]string{"password": "x"}},
 		"its claim (R287)": {owner: func(s *secretStage) metav1.OwnerReference {
 			o := s.claim("o", url)
@@ -105,12 +105,12 @@ func TestForgedOwner(t *testing.T) {
 	}
 }
 
-// What only the claim can tell stays as it is until it can be asked.
+// What depends on the claim stays as it is until the claim can be read.
 func TestUnreadClaim(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
-		"the claim cannot be read (R284, R293)":         "/itemclaims/db",
-		"nobody says what kinds there are (R284, R293)": "/apis/" + shop.GroupVersion.String(),
+		"the claim cannot be read (R284, R293)":   "/itemclaims/db",
+		"kinds cannot be discovered (R284, R293)": "/apis/" + shop.GroupVersion.String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

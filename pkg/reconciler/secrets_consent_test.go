@@ -30,12 +30,12 @@ type attempt struct {
 	err    bool
 }
 
-// Whoever writes one side alone, or takes the name of another, gets nothing; nor does what is no copy, whatever anybody agrees to.
+// Writing one side alone, or taking the name of another, gets nothing; nor does a Secret that is no copy, despite any consent.
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]attempt{
-		"both agree (R287, R289)":     {want: map[string]string{"password": "s3cret"}},
-		"nobody says anything (R288)": {alone: true},
+		"both agree (R287, R289)":      {want: map[string]string{"password": "s3cret"}},
+		"neither side consents (R288)": {alone: true},
 		"a forged destination (R289)": {alone: true, after: func(s *secretStage, from, to *corev1.Secret) {
 			s.edit(to, func() { meta.AllowPropagationFrom(to, from) })
 		}},
@@ -47,8 +47,8 @@ func TestConsent(t *testing.T) {
 		}},
 		"the source was created again (R289)":      {after: func(s *secretStage, from, _ *corev1.Secret) { s.remake(from) }},
 		"the destination was created again (R289)": {after: func(s *secretStage, _, to *corev1.Secret) { s.remake(to) }},
-		"another destination says that it is the one (R289)": {alone: true, after: func(s *secretStage, from, to *corev1.Secret) {
-			ours := s.copy("ours", s.somebody())
+		"another destination claims to be the one (R289)": {alone: true, after: func(s *secretStage, from, to *corev1.Secret) {
+			ours := s.copy("ours", s.otherOwner())
 			s.create(ours)
 			s.agree(from, ours)
 			s.edit(to, func() { to.Annotations = ours.Annotations })
@@ -72,7 +72,7 @@ func TestConsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSecretStage(t)
-			from, to := s.source("db", map[string]string{"password": "s3cret"}), s.copy("db", s.somebody())
+			from, to := s.source("db", map[string]string{"password": "s3cret"}), s.copy("db", s.otherOwner())
 			if tc.before != nil {
 				tc.before(s, from, to)
 			}
@@ -97,7 +97,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// remake deletes a Secret and makes one of the same name, which says the same.
+// remake deletes a Secret and creates one of the same name and content.
 func (s *secretStage) remake(secret *corev1.Secret) {
 	s.t.Helper()
 	s.delete(secret)
@@ -109,7 +109,7 @@ func TestPass(t *testing.T) {
 	t.Parallel()
 	runOn(t, newSecretStage, map[string]func(*secretStage){
 		"a secret that does not exist (R16, R293)": func(s *secretStage) {
-			s.vanishes(s.copy("nobody"))
+			s.vanishes(s.copy("none"))
 		},
 		"the source itself (R288)": func(s *secretStage) {
 			from, _ := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
@@ -124,7 +124,7 @@ func TestPass(t *testing.T) {
 				}
 			}
 		},
-		"somebody writes meanwhile (R17)": func(s *secretStage) {
+		"another client writes meanwhile (R17)": func(s *secretStage) {
 			_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
 			var once sync.Once
 			s.beforeWrite(func() {
@@ -160,14 +160,14 @@ func TestPass(t *testing.T) {
 	})
 }
 
-// created makes a source whose managed resource returned the password only when it was created, and a copy of it that somebody has.
-func (s *secretStage) created(somebody metav1.OwnerReference) (item *shop.Item, from, to *corev1.Secret) {
+// created makes a source whose managed resource returned the password only when it was created, and a copy of it for an owner.
+func (s *secretStage) created(owner metav1.OwnerReference) (item *shop.Item, from, to *corev1.Secret) {
 	s.t.Helper()
 	item = &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: s.Prefix + "item",
 		Annotations: map[string]string{connection.AnnotationKeyCreatedKeys: "password"}}}
 	s.create(item)
 	from = s.source("db", map[string]string{"username": "app", "port": "1", "password": "once"}, ownedBy(item, shop.ItemGroupVersionKind))
-	to = s.copy("db", somebody)
+	to = s.copy("db", owner)
 	to.Data = from.Data
 	s.create(from, to)
 	s.agree(from, to)
@@ -188,7 +188,7 @@ func TestLostKey(t *testing.T) {
 	s.create(claim)
 	_, from, to := s.created(ownedBy(claim, shop.ItemClaimGroupVersionKind))
 	other, beside := s.bound("beside", map[string]string{"a": "1"}, s.claim("beside", ""))
-	target := s.copy("target", s.somebody())
+	target := s.copy("target", s.otherOwner())
 	s.create(target)
 	s.agree(from, target)
 	s.start(s.access())
@@ -234,7 +234,7 @@ func TestKeptKeys(t *testing.T) {
 		"it stays where the managed resource cannot be read (N42)": {given: func(s *secretStage, item *shop.Item, _, _ *corev1.Secret) {
 			s.refuse(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/items/"+item.Name) })
 		}, now: less, want: whole, err: true},
-		"it stays where nobody knows the kind of the managed resource (N42)": {given: func(s *secretStage, _ *shop.Item, from, _ *corev1.Secret) {
+		"it stays where the kind of the managed resource is unknown (N42)": {given: func(s *secretStage, _ *shop.Item, from, _ *corev1.Secret) {
 			s.edit(from, func() { from.OwnerReferences[0].APIVersion = shop.GroupVersion.Group + "/v0" })
 		}, now: less, want: whole, again: true},
 		"a source that nothing controls has no created keys (R292)": {given: func(s *secretStage, _ *shop.Item, from, _ *corev1.Secret) {
@@ -244,7 +244,7 @@ func TestKeptKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSecretStage(t)
-			item, from, to := s.created(s.somebody())
+			item, from, to := s.created(s.otherOwner())
 			if tc.given != nil {
 				tc.given(s, item, from, to)
 			}
@@ -261,7 +261,7 @@ func TestKeptKeys(t *testing.T) {
 	t.Run("the managed resource is not read where nothing is lost (N13, N42)", func(t *testing.T) {
 		t.Parallel()
 		s := newSecretStage(t)
-		item, from, to := s.created(s.somebody())
+		item, from, to := s.created(s.otherOwner())
 		s.becomes(from, map[string]string{"username": "root", "port": "1", "password": "reset", "more": "2"})
 		s.take(writes)
 		if _, _, err := s.reconciled(to); err != nil {

@@ -107,7 +107,7 @@ func TestAllKinds(t *testing.T) {
 	t.Parallel()
 	s := newSecretStage(t)
 	first, second, byClaim, byOther := s.twoKinds("", "1", "2")
-	byTarget := s.copy("by-target", s.somebody())
+	byTarget := s.copy("by-target", s.otherOwner())
 	s.create(byTarget)
 	s.start(s.access())
 	s.agree(first, byClaim)
@@ -129,7 +129,7 @@ func TestAllKinds(t *testing.T) {
 		s.edit(byTarget, func() { byTarget.Data["password"] = []byte("mine") })
 		s.holds(byTarget, map[string]string{"password": "3"})
 	})
-	t.Run("nobody lists what is no claim (N30)", func(t *testing.T) {
+	t.Run("what is no claim is not listed (N30)", func(t *testing.T) {
 		if lists := s.take(all); slices.Contains(lists, "GET /api/v1/namespaces/NS/configmaps") {
 			t.Errorf("requests: %q", lists)
 		}
@@ -179,7 +179,7 @@ func TestMany(t *testing.T) {
 	})
 }
 
-// What a source says no more is waited for with patience.
+// A copy outlives its source, and is reconciled with backoff.
 func TestMissingSource(t *testing.T) {
 	t.Parallel()
 	s := newSecretStage(t)

@@ -67,7 +67,7 @@ func (s *secretStage) source(name string, data map[string]string, controller ...
 	return from
 }
 
-// copy is the connection Secret of a claim, before anybody wrote to it.
+// copy is the connection Secret of a claim, before any write to it.
 func (s *secretStage) copy(name string, controller ...metav1.OwnerReference) *corev1.Secret {
 	to := s.connectionSecret(name, nil)
 	to.OwnerReferences = controller
@@ -159,10 +159,10 @@ func ownedBy(o client.Object, kind schema.GroupVersionKind) metav1.OwnerReferenc
 	return meta.AsController(o, kind)
 }
 
-// somebody is an object of the team that controls a copy and is no claim.
-func (s *secretStage) somebody() metav1.OwnerReference {
+// otherOwner is an object of the team that controls a copy and is no claim.
+func (s *secretStage) otherOwner() metav1.OwnerReference {
 	s.t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: "somebody-"}}
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: "other-owner-"}}
 	s.create(owner)
 	return ownedBy(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 }

@@ -153,7 +153,7 @@ func (s *stage) lastRequest() time.Time {
 	return s.last
 }
 
-// as returns the access of a user who may do what the rules permit.
+// as returns the access of a user with these rules.
 func (s *stage) as(rules ...rbacv1.PolicyRule) *rest.Config {
 	s.t.Helper()
 	user := s.Prefix + "controllers"
@@ -208,7 +208,7 @@ func (s *stage) delete(o client.Object, options ...client.DeleteOption) {
 	}
 }
 
-// edit changes an object as somebody else would, also while controllers write to it.
+// edit changes an object as another client would, also while controllers write to it.
 func (s *stage) edit(o client.Object, change func()) {
 	s.t.Helper()
 	s.update(o, change, func() error { return s.Client.Update(s.t.Context(), o) })
@@ -373,7 +373,7 @@ func (s *stage) wantConditions(o served, ready, synced xpv1.ConditionReason, par
 	}
 	for _, part := range parts {
 		if !strings.Contains(r.Message+"\n"+y.Message, part) {
-			s.t.Errorf("%s: the conditions should say %q, they say %q and %q", o.GetName(), part, r.Message, y.Message)
+			s.t.Errorf("%s: the conditions should contain %q, they are %q and %q", o.GetName(), part, r.Message, y.Message)
 		}
 	}
 }

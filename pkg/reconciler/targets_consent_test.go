@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
-// Who loses consent loses the copy, and what may have been made of it is told nothing more.
+// Without consent the copy is deleted, and what may have been made of it gets no more content.
 func TestConsentIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	runOn(t, newTargetStage, map[string]func(*targetStage){
@@ -49,7 +49,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 			s.pass()
 			s.wantState(xpv1.ReasonNotAllowed)
 			if going := meta.PropagatesTo(s.secret("hidden-source")); len(going) > 0 {
-				s.t.Errorf("it goes on to %v", going)
+				s.t.Errorf("it is copied to %v", going)
 			}
 		},
 		"another managed resource of the same name has to consent anew (N27)": func(s *targetStage) {
@@ -78,7 +78,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 func TestCacheIsBehind(t *testing.T) {
 	t.Parallel()
 	runOn(t, newTargetStage, map[string]func(*targetStage){
-		"nothing goes on (N27)": func(s *targetStage) {
+		"nothing is copied any more (N27)": func(s *targetStage) {
 			item := s.published()
 			s.cached = item.DeepCopy()
 			s.edit(item, func() { item.Annotations = nil })
@@ -89,14 +89,14 @@ func TestCacheIsBehind(t *testing.T) {
 			s.pass()
 			s.wantState(xpv1.ReasonNotAllowed)
 		},
-		"nothing goes on again (N27)": func(s *targetStage) {
+		"nothing is copied again (N27)": func(s *targetStage) {
 			_, item := s.connected()
 			s.cached = item.DeepCopy()
 			s.edit(item, func() { item.Annotations = nil })
 			from := s.secret("hidden-source")
 			s.edit(from, func() { from.Annotations = nil })
 			if result := s.pass(); result.RequeueAfter == 0 || len(meta.PropagatesTo(s.secret("hidden-source"))) > 0 {
-				s.t.Errorf("the source goes on to %v, comes back %+v", meta.PropagatesTo(s.secret("hidden-source")), result)
+				s.t.Errorf("the source is copied to %v, comes back %+v", meta.PropagatesTo(s.secret("hidden-source")), result)
 			}
 		},
 		"nothing is taken away (N27)": func(s *targetStage) {

@@ -183,12 +183,12 @@ func (s *targetStage) wantState(ready xpv1.ConditionReason, parts ...string) {
 		synced = xpv1.ReasonReconcileSuccess
 	}
 	s.wantConditions(to, ready, synced, parts...)
-	said := to.GetCondition(xpv1.TypeReady).Message + to.GetCondition(xpv1.TypeSynced).Message
+	read := to.GetCondition(xpv1.TypeReady).Message + to.GetCondition(xpv1.TypeSynced).Message
 	for _, e := range s.events.All() {
-		said += e.Message
+		read += e.Message
 	}
-	if strings.Contains(said, "hidden-source") || strings.Contains(said, "hunter2") {
-		s.t.Errorf("the team is told what is not for it: %s", said)
+	if strings.Contains(read, "hidden-source") || strings.Contains(read, "hunter2") {
+		s.t.Errorf("the team reads what is not for it: %s", read)
 	}
 }
 

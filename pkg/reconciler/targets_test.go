@@ -92,7 +92,7 @@ func TestTargets(t *testing.T) {
 			from := s.secret("hidden-source")
 			for _, at := range []*targetStage{s, other} {
 				if to := at.secret("kube"); to == nil || !meta.PropagationAllowed(from, to) || string(to.Data["kubeconfig"]) != "hunter2" {
-					s.t.Errorf("namespace %s has %v; the source goes on to %v", at.Namespace, to, meta.PropagatesTo(from))
+					s.t.Errorf("namespace %s has %v; the source is copied to %v", at.Namespace, to, meta.PropagatesTo(from))
 				}
 			}
 		},
@@ -126,7 +126,7 @@ func TestTargetsEnd(t *testing.T) {
 			s.pass()
 			s.wantState(xpv1.ReasonConnecting, "does not belong")
 			if going := meta.PropagatesTo(s.secret("hidden-source")); len(going) != 1 {
-				s.t.Errorf("it goes on to %v", going)
+				s.t.Errorf("it is copied to %v", going)
 			}
 			s.delete(s.target())
 			s.pass()
@@ -166,13 +166,13 @@ func TestTargetsEnd(t *testing.T) {
 				s.t.Errorf("the source consents to %v", going)
 			}
 			if s.get("there", have) || s.secret("kube") == nil {
-				s.t.Error("the target exists, or what is somebody else's is gone")
+				s.t.Error("the target exists, or what belongs to another is gone")
 			}
 		},
 	})
 }
 
-// What is missing is told, and nothing is copied in part.
+// What is missing is reported, and nothing is copied in part.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	type change = func(*workloadv1alpha1.KubernetesTarget)
@@ -187,10 +187,10 @@ func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		target change
 		item   func(*shop.Item)
-		says   string
+		part   string
 		failed xpv1.ConditionReason
 	}{
-		"no managed resource (R301)":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`, failure.WaitingForReferences},
+		"no managed resource (R301)":                    {names(ours, "Item", "none"), nil, `Item "none" does not exist`, failure.WaitingForReferences},
 		"another one of that name (R301)":               {anotherUID, nil, "is not the one", xpv1.ReasonConnecting},
 		"it publishes nothing (R301)":                   {nil, silent, "spec.writeConnectionSecretToRef", xpv1.ReasonConnecting},
 		"it has published nothing yet (R301)":           {nil, nil, "no connection details yet", failure.WaitingForReferences},
@@ -206,7 +206,7 @@ func TestMissing(t *testing.T) {
 			if result := s.pass(); result.RequeueAfter != time.Minute {
 				t.Errorf("comes back %+v", result)
 			}
-			s.wantState(xpv1.ReasonConnecting, tc.says)
+			s.wantState(xpv1.ReasonConnecting, tc.part)
 			if failed := xpv1.FailureOf(s.target()); failed.Reason != tc.failed || failed.Stalled != (tc.failed == xpv1.ReasonConnecting) {
 				t.Errorf("the failure is %+v", failed)
 			}
@@ -219,17 +219,17 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A pass that fails is told as far as that is for the team, and tried again.
+// A pass that fails is reported as far as that is for the team, and repeated.
 func TestTargetFailure(t *testing.T) {
 	t.Parallel()
 	s := newTargetStage(t)
 	s.connected()
 	s.refuse(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/hidden-source") })
 	s.restart(s.access())
-	t.Run("it keeps what it has, and tells once, without names of what is the platform's (R301, N13)", func(t *testing.T) {
+	t.Run("it keeps what it has, and reports once, without names of what is the platform's (R301, N13)", func(t *testing.T) {
 		for range 2 {
 			if _, err := s.tryPass("there"); err == nil {
-				t.Error("the queue is told of no error")
+				t.Error("the queue gets no error")
 			}
 		}
 		have := s.target()
@@ -240,13 +240,13 @@ func TestTargetFailure(t *testing.T) {
 		if failed := xpv1.FailureOf(have); failed != (xpv1.CurrentFailure{Reason: failure.InternalError, Message: synced.Message}) {
 			t.Errorf("the failure is %+v", failed)
 		}
-		if says := "reading the connection details of the managed resource failed"; !strings.Contains(synced.Message, says) ||
+		if part := "reading the connection details of the managed resource failed"; !strings.Contains(synced.Message, part) ||
 			strings.Contains(synced.Message, "hidden") {
-			t.Errorf("the team is told %q", synced.Message)
+			t.Errorf("the team reads %q", synced.Message)
 		}
 		s.wantEvents(target.ReasonCannotConnect)
 	})
-	t.Run("it goes on when it can (R301)", func(t *testing.T) {
+	t.Run("it resumes when it can (R301)", func(t *testing.T) {
 		s.restart(s.Config)
 		s.pass()
 		s.wantState(xpv1.ReasonAvailable)

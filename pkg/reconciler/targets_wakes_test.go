@@ -24,8 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// start runs the controller of all kinds, one for items and that of Secrets as somebody who may do what the documents say, until
-// the test ends. Only what is woken comes back.
+// start runs the controller of all kinds, one for items and that of Secrets as a user with the rights in the contract, until
+// the test ends. Only enqueued targets are reconciled again.
 func (s *targetStage) start(kinds ...resource.ManagedKind) {
 	s.t.Helper()
 	all := []string{"get", "list", "watch", "create", "patch", "delete"}
@@ -57,7 +57,7 @@ func (s *targetStage) has(t *testing.T, name, kubeconfig string) {
 	})
 }
 
-// Nobody waits for a timer: whatever a target waits for wakes it. The rights that the documents name are enough for that.
+// No target waits for a timer: everything that it waits for enqueues it. The rights that the contract names are enough for that.
 func TestTargetWakes(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range map[string][]resource.ManagedKind{
@@ -95,7 +95,7 @@ func (s *targetStage) wakes(t *testing.T) {
 		s.edit(to, func() { to.Data["kubeconfig"] = []byte("mine") })
 		s.has(t, "kube", "hunter3")
 	})
-	t.Run("a copy that somebody deleted, and a source that was made to forget (R297, R298)", func(t *testing.T) {
+	t.Run("a copy that was deleted, and a source that was made to forget (R297, R298)", func(t *testing.T) {
 		s.delete(s.secret("kube"))
 		s.has(t, "kube", "hunter3")
 		from := s.secret("hidden-source")

@@ -101,7 +101,8 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	data, mistake := o.content(source)
 	r.Exists, r.Problem = true, mistake
 	if r.Lacking = len(lost) > 0; r.Lacking {
-		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team, who sees in its conditions what to do")
+		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team; the conditions of the managed resource "+
+			"contain instructions")
 		if mistake != nil {
 			r.Problem = failure.ForTeam(failure.BadConnectionKeys, fmt.Sprintf("%v; %v", mistake, r.Problem), mistake)
 		}
@@ -119,7 +120,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 }
 
 // Withdraw removes what a target has of a managed resource that does not allow it, and reports whether there was anything. The copy of
-// a claim stays as it is, since whoever gives a managed resource to another claim may have done so by mistake: it only gets no more
+// a claim stays as it is, since a managed resource may be given to another claim by mistake: it only gets no more
 // changes. Where the namespace is not allowed at all, consent is revoked for every Secret in it, whatever controls that by now.
 func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (bool, error) {
 	source, err := c.Source(ctx, mg)

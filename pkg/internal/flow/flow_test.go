@@ -51,7 +51,7 @@ type want struct {
 	err                        bool
 }
 
-func said(c xpv1.Condition, head string) string {
+func text(c xpv1.Condition, head string) string {
 	if c.Type == "" {
 		return ""
 	}
@@ -124,7 +124,7 @@ func TestSettle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synced, state := tc.o.Synced(), tc.o.State()
-			got := want{name: tc.o.End.String(), synced: said(synced, string(synced.Status)), state: said(state, string(state.Type)), delay: tc.o.Delay(timing)}
+			got := want{name: tc.o.End.String(), synced: text(synced, string(synced.Status)), state: text(state, string(state.Type)), delay: tc.o.Delay(timing)}
 			if e, speaks := tc.o.Event(); speaks {
 				got.event = e.Type + " " + string(e.Reason) + " " + e.Message
 			}

@@ -33,7 +33,7 @@ func Run[P any](ctx context.Context, p P, steps ...Step[P]) Outcome {
 
 // An Outcome is the result of a step.
 type Outcome struct {
-	// End says what becomes of the pass.
+	// End decides how the pass ends.
 	End Ending
 	// Reason of the event, and of condition Ready for reconcilers that set it so.
 	Reason event.Reason

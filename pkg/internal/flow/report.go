@@ -91,7 +91,7 @@ func FailedTo(activity string, reason event.Reason, err error) Outcome {
 	if err == nil || apierrors.IsConflict(err) {
 		return Written(reason, err)
 	}
-	message := activity + " failed and is retried: if it lasts, ask your platform team, who sees the cause in the controllers' log"
+	message := activity + " failed and is retried: if it lasts, ask your platform team, which can see the cause in the controllers' log"
 	return Failed(reason, failure.ForTeam(failure.InternalError, message, fmt.Errorf("%s: %w", activity, err)))
 }
 
@@ -141,7 +141,7 @@ type TeamSettler struct {
 	Pending  xpv1.ConditionReason // of condition Ready before the object is served; waiting for that is no event
 }
 
-// Settle writes conditions, events and status if they changed (N13), and returns when the next pass is due.
+// Settle writes conditions, events and status if they changed, and returns when the next pass is due (N13).
 func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outcome) (reconcile.Result, error) {
 	Emit(ctx, s.Recorder, s.Log, of, r.Happened...)
 	switch {

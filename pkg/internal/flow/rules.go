@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// An Ending says what becomes of a pass after a step.
+// An Ending decides how a pass ends after a step.
 type Ending int
 
 // Endings.
@@ -98,8 +98,7 @@ func (o Outcome) State() xpv1.Condition {
 	}
 }
 
-// Event is what people who watch events see, and false where there is nothing to see. It is the reconciler that emits it,
-// once per change.
+// Event is the event of an outcome, and false where there is none. The reconciler emits it, once per change.
 func (o Outcome) Event() (e event.Event, speaks bool) {
 	switch rules[o.End].event {
 	case corev1.EventTypeWarning:
@@ -160,6 +159,7 @@ func (o Outcome) Result(poll time.Duration) (reconcile.Result, error) {
 	case Fail:
 		return reconcile.Result{}, o.Err
 	default:
-		return reconcile.Result{RequeueAfter: o.Delay(Timing{Poll: poll, Retry: poll, Jitter: func(d time.Duration) time.Duration { return d }})}, nil
+		exact := func(d time.Duration) time.Duration { return d }
+		return reconcile.Result{RequeueAfter: o.Delay(Timing{Poll: poll, Retry: poll, Jitter: exact})}, nil
 	}
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// find finds the managed resource that the claim names (R256), or that an interrupted pass created before the claim named it
-// (R268). A claim without the finalizer has none of its own, since the finalizer is written first.
+// find finds the managed resource that the claim names, or that an interrupted pass created before the claim named it (R256,
+// R268). A claim without the finalizer has none of its own, since the finalizer is written first.
 func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	if ref := p.claim.GetResourceReference(); ref != nil {
 		return r.findNamed(ctx, p, ref)
@@ -92,7 +92,7 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 	return flow.Next()
 }
 
-// missing reports that the managed resource was lost, if the claim ever had it (R280), or else does not exist yet (R275).
+// missing reports that the managed resource was lost, if the claim ever had it, or else does not exist yet (R280, R275).
 func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	had := p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
 		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost
@@ -151,8 +151,8 @@ func (r *Reconciler) listManaged(ctx context.Context, from client.Reader, o ...c
 	return objects.List[resource.BindableManaged](ctx, from, r.scheme, r.managedKind, o...)
 }
 
-// bind records the claim on the managed resource (R273), unless the claim named one that is not what it asks for. The first write
-// decides between two claims that want the same one: it is guarded by the resource version (R274).
+// bind records the claim on the managed resource, unless the claim named one that is not what it asks for. The first write
+// decides between two claims that want the same one: it is guarded by the resource version (R273, R274).
 func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 	if !r.belongs(p.managed, p.claim) {
 		for _, c := range r.configurators {
@@ -200,8 +200,8 @@ func (r *Reconciler) addFinalizer(ctx context.Context, p *pass) flow.Outcome {
 	return fail("adding the finalizer", r.patchClaim(ctx, p, func(claim resource.Claim) { meta.AddFinalizer(claim, Finalizer) }))
 }
 
-// recordResource has the claim name what was created for it (R267), and the class that this came from: another may have been
-// recorded meanwhile. From then on the claim cannot get anything else.
+// recordResource has the claim name what was created for it, and the class that this came from: another may have been recorded
+// meanwhile. From then on the claim cannot get anything else (R267).
 func (r *Reconciler) recordResource(ctx context.Context, p *pass) flow.Outcome {
 	if p.claim.GetResourceReference() != nil {
 		return flow.Next()
@@ -215,8 +215,8 @@ func (r *Reconciler) recordResource(ctx context.Context, p *pass) flow.Outcome {
 	}))
 }
 
-// showResource has the claim show the final external name, whatever it proposed (R266, P3), and the UID of a managed resource that
-// it named itself (R273).
+// showResource has the claim show the final external name, whatever it proposed, and the UID of a managed resource that it named
+// itself (R266, R273, P3).
 func (r *Reconciler) showResource(ctx context.Context, p *pass) flow.Outcome {
 	name, ref := meta.GetExternalName(p.managed), p.claim.GetResourceReference()
 	if (name == "" || name == meta.GetExternalName(p.claim)) && ref.UID == p.managed.GetUID() {
@@ -263,7 +263,7 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 	return r.awaitManaged(xpv1.ReasonBinding, p.managed)
 }
 
-// checkReady has the claim show whether its managed resource can be used (R282), for which its Secret has to be complete.
+// checkReady has the claim show whether its managed resource can be used, for which its Secret has to be complete (R282).
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
 		return r.awaitManaged(xpv1.ReasonUnavailable, p.managed)
@@ -298,7 +298,7 @@ func (r *Reconciler) awaitManaged(reason xpv1.ConditionReason, mg resource.Binda
 	return flow.AwaitAs(reason, "%s", r.whyNotReady(mg))
 }
 
-// whyNotReady tells the team why a managed resource cannot be used, from reasons and messages that are for teams (N41).
+// whyNotReady returns why a managed resource cannot be used, from reasons and messages that are for teams (N41).
 func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
 	what := fmt.Sprintf("Managed resource %s %q", r.managedKind.Kind, mg.GetName())
 	ready, synced, failed := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(mg)
@@ -314,7 +314,7 @@ func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
 	case failed.Message != "":
 		return fmt.Sprintf("%s is not ready (%s): %s", what, failed.Reason, failed.Message)
 	case failed.Reason != "", synced.Status == corev1.ConditionFalse:
-		return what + " is not ready. Ask your platform team, who sees the cause in its conditions."
+		return what + " is not ready. Ask your platform team, which can see the cause in its conditions."
 	case ready.Status == corev1.ConditionFalse:
 		return fmt.Sprintf("%s is not ready yet (%s). Wait until it is.", what, ready.Reason)
 	default:

@@ -70,10 +70,10 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 	return flow.Next()
 }
 
-// A ManagedConfigurator sets what is specific to a kind in a managed resource that is about to be created, from claim and class
-// (A64). It may replace the whole spec (R261): references are set afterwards, and so are ProviderConfig, reclaim policy and connection
-// Secret where it left them out. It refuses a claim that contradicts its class with an error that failure.ForTeam classifies (D27): of
-// any other the team reads that the provider refuses the claim, and only the log has the cause.
+// A ManagedConfigurator sets what is specific to a kind in a managed resource that is about to be created, from claim and class.
+// It may replace the whole spec: references are set afterwards, and so are ProviderConfig, reclaim policy and connection Secret where
+// it left them out. It refuses a claim that contradicts its class with an error that failure.ForTeam classifies: of any other the team
+// reads that the provider refuses the claim, and only the log has the cause (A64, R261, D27).
 type ManagedConfigurator interface {
 	Configure(ctx context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error
 }
@@ -93,8 +93,8 @@ func (fn ManagedConfiguratorFn) Configure(ctx context.Context, cm resource.Claim
 }
 
 // NewObjectMetaConfigurator returns a configurator that has the name of the managed resource begin with namespace and name of the
-// claim (A66, R262, P2), and sets the external name that the claim proposes, unless there is one (R264, R265). The typer, usually a
-// scheme, must know the kind of the claim.
+// claim, and sets the external name that the claim proposes, unless there is one. The typer, usually a scheme, must know the kind of
+// the claim (A66, R262, R264, R265, P2).
 func NewObjectMetaConfigurator(t runtime.ObjectTyper) ManagedConfigurator {
 	return ManagedConfiguratorFn(func(_ context.Context, cm resource.Claim, _ resource.Class, mg resource.Managed) error {
 		if _, err := resource.GetKind(cm, t); err != nil {
@@ -127,7 +127,7 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 	}
 	if mg.GetNamespace() != "" {
 		return flow.Refuse(xpv1.ReasonBinding, "the configurators of the provider set a namespace on the managed resource, "+
-			"which is a bug: ask your platform team (N28)")
+			"which is a bug in the provider: ask your platform team")
 	}
 	r.complete(p, mg)
 	p.planned = mg
@@ -149,7 +149,7 @@ func (r *Reconciler) complete(p *pass, mg resource.BindableManaged) {
 		to.SetRecreatePolicy(cmp.Or(to.GetRecreatePolicy(), from.GetRecreatePolicy()))
 	}
 	if mg.GetWriteConnectionSecretToReference() == nil {
-		mg.SetWriteConnectionSecretToReference(&xpv1.SecretReference{ // R215
+		mg.SetWriteConnectionSecretToReference(&xpv1.SecretReference{ // a name that no other claim has (R215)
 			Namespace: p.class.GetWriteConnectionSecretsToNamespace(), Name: string(p.claim.GetUID()),
 		})
 	}
@@ -248,8 +248,8 @@ const (
 // retried forever.
 func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// nameFor returns a name as the API server would complete it (P2), and the same one for the same claim and attempt, so that a second
-// try finds what exists (R268). Further attempts are for the rare case that two claims get the same name.
+// nameFor returns a name as the API server would complete it, and the same one for the same claim and attempt, so that a second
+// try finds what exists (P2, R268). Further attempts are for the rare case that two claims get the same name.
 func nameFor(generateName string, claim types.UID, attempt int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", claim, attempt))
 	suffix := make([]byte, suffixLength)

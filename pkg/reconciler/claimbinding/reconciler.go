@@ -23,9 +23,10 @@
 //
 // # Consent
 //
-// A claim that names an existing managed resource gets it only where that allows it (N27): its spec.claimRef names the claim, with
-// its UID or without one, or its annotation bowline.dev/allowed-namespaces lists the namespace. A released one still names its former
-// claim, and so belongs to none until an administrator clears or changes spec.claimRef; a new claim of the same name has another UID.
+// A claim that names an existing managed resource gets it only where that allows it: its spec.claimRef names the claim, with
+// its UID or without one, or its annotation bowline.dev/allowed-namespaces lists the namespace (N27). A released one still names its
+// former claim, and so belongs to none until an administrator clears or changes spec.claimRef; a new claim of the same name has another
+// UID.
 //
 // # Limits
 //

@@ -32,7 +32,7 @@ import (
 const concurrency = 16
 
 // SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches claims that name the
-// class kind or the managed kind (R255), managed resources (R254), classes and connection Secrets. A controller that is put together
+// class kind or the managed kind, managed resources, classes and connection Secrets (R254, R255). A controller that is put together
 // by hand without these watches reconciles within the poll interval: after a class appears or its limit is raised, a place in a class
 // becomes free, a managed resource is created or allows a claim, a Secret changes.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claimscheduling assigns classes to claims with a class selector (contract 4.17).
+// Package claimscheduling assigns classes to claims with a class selector.
 //
 //	return claimscheduling.NewReconciler(mgr,
 //		resource.ClaimKind(databasev1alpha1.FancySQLInstanceGroupVersionKind),
@@ -28,7 +28,7 @@ import (
 // A Reconciler gives claims that select a class by labels such a class of one kind (A60).
 type Reconciler = scheduling.Assigner
 
-// NewReconciler returns a reconciler for one pair of kinds (R5), which must be in the manager's scheme.
+// NewReconciler returns a reconciler for one pair of kinds, which must be in the manager's scheme (R5).
 func NewReconciler(mgr manager.Manager, claims resource.ClaimKind, class resource.ClassKind) *Reconciler {
 	return scheduling.NewAssigner(mgr, scheduling.Scheduling, claims, class)
 }

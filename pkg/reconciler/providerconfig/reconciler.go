@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providerconfig keeps ProviderConfigs and their credentials from being deleted while they are in use (N12, K60), and reports
-// in condition Ready whether they can be used.
+// Package providerconfig keeps ProviderConfigs and their credentials from being deleted while they are in use, and reports
+// in condition Ready whether they can be used (N12, K60).
 //
 //	r := providerconfig.NewReconciler(mgr, v1.ProviderConfigGroupVersionKind,
 //		providerconfig.WithUsers(v1.BucketGroupVersionKind, v1.TopicGroupVersionKind),

@@ -7,10 +7,10 @@
 //		resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind),
 //		resource.ManagedKind{}).SetupWithManager(mgr)
 //
-// A target is a request, and the managed resource decides (N27): it allows a namespace if a claim of that namespace is bound to it,
-// or if its annotation bowline.dev/allowed-namespaces lists the namespace. The copy is controlled by the target (R302). On the source
-// only the annotation that names the copy is written, and never the managed resource (R305). Package secret carries later changes of
-// the source to the copy, and reverts edits of the copy (R298, R306).
+// A target is a request, and the managed resource decides: it allows a namespace if a claim of that namespace is bound to it, or if its
+// annotation bowline.dev/allowed-namespaces lists the namespace (N27). The copy is controlled by the target (R302). On the source only
+// the annotation that names the copy is written, and never the managed resource (R305). Package secret carries later changes of the
+// source to the copy, and reverts edits of the copy (R298, R306).
 //
 // When consent is withdrawn, or the target is deleted, consent to all Secrets of the namespace is revoked on the source and then the
 // copy is deleted, also where it was to be orphaned. Claims and other targets of the namespace get consent again. A managed resource

@@ -39,8 +39,9 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
 	case objects.IsAbsent(err):
-		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed resource "+
-			"%s %q does not exist: create another target if the name is wrong, or ask your platform team to create it", ref.Kind, ref.Name)})
+		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed "+
+			"resource %s %q does not exist: create another target if the name is wrong, or ask your platform team to create the "+
+			"managed resource", ref.Kind, ref.Name)})
 	case err != nil:
 		return fail("reading the managed resource", err)
 	case ref.UID != "" && ref.UID != mg.GetUID():
@@ -148,14 +149,15 @@ func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 		return fail("reading the connection details of the managed resource", err)
 	}
 	if source == nil {
-		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed resource "+
-			"%s %q has published no connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind, ref.Name)})
+		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed "+
+			"resource %s %q has published no connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind,
+			ref.Name)})
 	}
 	return flow.Next()
 }
 
-// prepare gives a target that names no Secret its own UID as the name (K73), and adds the finalizer, in one write before anything is
-// copied.
+// prepare gives a target that names no Secret its own UID as the name, and adds the finalizer, in one write before anything is
+// copied (K73).
 func (r *Reconciler) prepare(ctx context.Context, p *pass) flow.Outcome {
 	to := p.target.GetWriteConnectionSecretToReference()
 	named := to != nil && to.Name != ""

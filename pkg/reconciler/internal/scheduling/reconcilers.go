@@ -46,7 +46,7 @@ const (
 	concurrency  = 8 // claims that are reconciled at the same time
 )
 
-// An Assigner records the class of claims that have none (A60, A61), if that is of its kind.
+// An Assigner records the class of claims that have none, if that is of its kind (A60, A61).
 type Assigner struct {
 	recorder event.Recorder
 	log      logr.Logger
@@ -111,8 +111,8 @@ func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return o.Result(o.After)
 }
 
-// choose ends the pass if the claim gets no class of the Assigner's kind now: the Reporter reports why (N10), or the Assigner of
-// another kind acts. Without a watch the claim is polled, and soon if only because not all classes are known yet.
+// choose ends the pass if the claim gets no class of the Assigner's kind now: the Reporter reports why, or the Assigner of another
+// kind acts. Without a watch the claim is polled, and soon if only because not all classes are known yet (N10).
 func (a *Assigner) choose(ctx context.Context, p *assignment) flow.Outcome {
 	class, err := choose(ctx, a.classes, a.live, p.claim)
 	_, unread := errors.AsType[*unreadError](err)
@@ -266,7 +266,7 @@ func (r *Reporter) checkClasses(ctx context.Context, claim resource.Claim) flow.
 }
 
 // checkReferences finds whether nothing serves what a claim names. A managed resource counts before a class, as in package
-// claimbinding. A claim with that package's finalizer gets time, since its class may be served though no definition says so, and
+// claimbinding. A claim with that package's finalizer gets time, since its class may be served though no definition declares it, and
 // nothing is reported while it is bound. If it names no managed resource, its deletion may finish: package claimbinding then reclaims
 // what was created for it.
 func (r *Reporter) checkReferences(_ context.Context, claim resource.Claim) flow.Outcome {
@@ -301,7 +301,7 @@ func (r *Reporter) checkReferences(_ context.Context, claim resource.Claim) flow
 func (r *Reporter) unknown(claim resource.Claim, cause error) flow.Outcome {
 	r.log.V(1).Info("Cannot judge claims yet", "reason", cause.Error())
 	return r.patient(claim, waiting(xpv1.ReasonNoMatchingClass, "The classes for the claim could not be listed yet. If this "+
-		"lasts, ask your platform team, who sees the cause in the controllers' log."))
+		"lasts, ask your platform team, which can see the cause in the controllers' log."))
 }
 
 func waiting(reason xpv1.ConditionReason, message string) flow.Outcome {
