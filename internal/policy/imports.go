@@ -35,7 +35,7 @@ func layers() []layer {
 		{folder: "providertest", may: []string{"apis", "pkg", "controlplane/controlplanetest", "internal/testkit"},
 			reason: "Provider authors run the conformance suite outside this repository."},
 		{folder: "favouritecloud", tests: []string{"internal/testkit"},
-			reason: "The local cloud is an external system; if it used our code, tests against it would prove nothing."},
+			reason: "The local cloud is an external system; if it used our code outside of its tests, our tests would prove nothing."},
 		{folder: "favouritecloud/sdk", tests: []string{"favouritecloud"},
 			reason: "Providers link the SDK; it must not link a server."},
 		{folder: "providers", may: []string{"apis", "pkg", "favouritecloud/sdk"}, tests: append(harness, "favouritecloud"),
