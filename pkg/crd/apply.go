@@ -260,7 +260,7 @@ func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decisi
 		return decision{write: true}, nil
 	}
 	if installed.Labels[LabelManagedBy] != ManagedBy {
-		return decision{skip: fmt.Sprintf("another program installed it (no label %s=%s); "+
+		return decision{skip: fmt.Sprintf("it was not installed by Bowline (no label %s=%s); "+
 			"to hand it over, set that label on it", LabelManagedBy, ManagedBy)}, nil
 	}
 	served := map[string]bool{}

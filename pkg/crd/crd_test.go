@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 			reason:    "Installing Bowline never overwrites definitions of others.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) { c.Labels = map[string]string{"owner": "them"} },
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
-			want:      outcome{Skipped: "another program installed it"},
+			want:      outcome{Skipped: "it was not installed by Bowline"},
 		},
 		"newer served version (N34)": {
 			reason: "Dropping a served version would cut off its clients.",

@@ -414,7 +414,7 @@ func TestCause(t *testing.T) {
 }
 
 // A pass that failed reports what it did, not the error.
-func TestUntoldFailure(t *testing.T) {
+func TestFailureReportsOperationNotError(t *testing.T) {
 	t.Parallel()
 	t.Run("the address of the API server (N17)", func(t *testing.T) {
 		t.Parallel()

@@ -261,8 +261,8 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// The claim gets a class between the pass's look and its word.
-func TestWordsThatComeTooLate(t *testing.T) {
+// The claim gets a class after the pass read it and before the pass reports.
+func TestReportConflictsWithBinder(t *testing.T) {
 	t.Parallel()
 	t.Run("it never speaks over the binder (R17, N10)", func(t *testing.T) {
 		s := newClassStage(t)
@@ -328,7 +328,7 @@ func TestKindsOfClaims(t *testing.T) {
 
 // Where the API server refuses something to the controllers, the claim reports to the team what to do, and neither it nor an event
 // repeats the server's message: that names accounts, and objects that the team may not see.
-func TestWordsForTeams(t *testing.T) {
+func TestRefusedRequestsAreReportedToTeams(t *testing.T) {
 	t.Parallel()
 	const secret = "of-the-platform"
 	raw := errors.New(`is forbidden: User "system:serviceaccount:` + secret + `:controllers" cannot do this`)

@@ -5,8 +5,8 @@
 //
 // A Folder holds the data and the log of one server. Servers run in a session of their own and outlive this process, so a
 // Process need not be a child. A pid alone proves nothing, since pids are reused: a Process is a pidfd, which stays bound to
-// one process, and data of /proc is trusted only while a pidfd that was opened before it was read is still alive. All of this is
-// by hand because libraries that supervise processes supervise children.
+// one process, and data of /proc is trusted only while a pidfd that was opened before it was read is still alive. Libraries
+// for process supervision handle only child processes; these servers outlive the cloud.
 package host
 
 import (

@@ -121,7 +121,7 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 		created = ", which was created now"
 	}
 	_, err = fmt.Fprintf(std.Out, `Team %[1]s has role %[2]s in namespace %[3]s%[4]s.
-Its kubeconfig is %[5]s; the token expires %[6]s. The file gives the team's access: treat it like a password.
+Its kubeconfig is %[5]s; the token expires %[6]s. The file grants the team's rights: treat it like a password.
 
   %[7]s kubectl --kubeconfig %[8]s get classes    what the team can claim
   %[7]s kubectl --kubeconfig %[8]s get claims     the team's claims
