@@ -34,8 +34,8 @@ type event struct {
 	Output  string
 }
 
-// readResults reads the output of `go test -json` to its end. It calls progress for each package that ends and for each line
-// of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
+// readResults reads the output of `go test -json` to its end. It calls progress for each package that ends, each test that
+// fails and each line of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
 func readResults(r io.Reader, progress func(line string)) (*results, error) {
 	outcomes := map[[2]string]string{} // the last action by package and test (none for the package); a failure stays
 	lines := bufio.NewReader(r)
@@ -66,8 +66,8 @@ func (e event) record(outcomes map[[2]string]string, progress func(string)) {
 		if outcomes[key] != "fail" {
 			outcomes[key] = e.Action
 		}
-		if e.Test == "" {
-			progress(fmt.Sprintf("%-4s %s %.1fs", e.Action, e.Package, e.Elapsed))
+		if e.Test == "" || e.Action == "fail" {
+			progress(fmt.Sprintf("%-4s %s %.1fs", e.Action, strings.TrimSpace(e.Package+" "+e.Test), e.Elapsed))
 		}
 	}
 }
