@@ -11,11 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 func TestUnreachableDataFolder(t *testing.T) {
@@ -42,6 +45,24 @@ func TestUnreachableDataFolder(t *testing.T) {
 	if _, err := os.Stat(real); os.Geteuid() == 0 && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder is left outside of the data folder: %v", err)
 	}
+}
+
+func TestLostDataIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	c, e := startCloud(t, favouritecloud.Config{RetryInterval: 100 * time.Millisecond}), databases()
+	password := c.create(t, e, "orders")
+	online := c.awaitOnline(t, e, "orders")
+	e.ask(t, online, password, "create table item as select 1 as n")
+	data := filepath.Join(c.folder(e, online.ID), "data")
+	away := filepath.Join(filepath.Dir(data), "away")
+	if err := errors.Join(os.Rename(data, away), syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, e, "orders", sdk.StatusFailed, "data folder is gone")
+	if err := os.Rename(away, data); err != nil {
+		t.Fatal(err)
+	}
+	e.ask(t, c.awaitOnline(t, e, "orders"), password, "select n from item")
 }
 
 func TestFilesArePrivate(t *testing.T) {

@@ -119,17 +119,20 @@ func setting(s *host.Server, name string) int {
 	return 0
 }
 
-// Prepare initializes the data folder if there is none.
+// Prepare initializes the data folder if there never was one.
 func (d *driver) Prepare(ctx context.Context, r record, installed []host.Program) (func(port int) (*host.Server, error), error) {
 	exists, err := d.HasData()
 	if err != nil {
 		return nil, fmt.Errorf("checking data folder: %w", err)
 	}
 	wanted := r.Version
-	if exists {
+	switch {
+	case exists:
 		if wanted, err = d.major(); err != nil {
 			return nil, err
 		}
+	case r.Port != 0: // a port is chosen after the data was created
+		return nil, errors.New("the data folder is gone, and is not replaced by an empty one: put it back, or delete the instance")
 	}
 	program, err := choose(installed, wanted)
 	if err == nil && !exists {
