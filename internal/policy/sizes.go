@@ -23,7 +23,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 50_920
-	mostTests      = 44_350
+	mostTests      = 44_450
 	mostPackage    = 1500  // of code
 	mostManaged    = 4_000 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1300  // of code that publishes and copies connection Secrets

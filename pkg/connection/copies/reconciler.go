@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -162,11 +162,15 @@ func (r *Reconciler) keepLost(ctx context.Context, p *pass) flow.Outcome {
 
 // write changes the data of the copy if it differs, and nothing else (R17, R295).
 func (r *Reconciler) write(ctx context.Context, p *pass) flow.Outcome {
-	var err error
 	if !equal(p.data, p.to.Data) {
-		_, err = objects.Patch(ctx, r.client, p.to, func(s *corev1.Secret) { s.Data = p.data })
+		_, err := objects.Patch(ctx, r.client, p.to, func(s *corev1.Secret) { s.Data = p.data })
+		if apierrors.IsNotFound(err) {
+			return flow.Vanished()
+		} else if err != nil {
+			return flow.Written("", fmt.Errorf("writing secret %s: %w", client.ObjectKeyFromObject(p.to), err))
+		}
 	}
-	return flow.FailedTo("writing secret "+client.ObjectKeyFromObject(p.to).String(), "", cmp.Or(client.IgnoreNotFound(err), p.uncertain))
+	return flow.Written("", p.uncertain)
 }
 
 // A view reads from the cache, which costs nothing, or from the API server.

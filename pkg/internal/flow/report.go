@@ -109,7 +109,7 @@ func Refuse(reason xpv1.ConditionReason, format string, a ...any) Outcome {
 // message of the error for teams, but not the error.
 func RejectedAs(reason xpv1.ConditionReason, err error) Outcome {
 	class := failure.Of(failure.Default(reason, err))
-	message := cmp.Or(class.Message, "the provider refuses it: ask your platform team, which can see the cause in the controllers' log")
+	message := cmp.Or(failure.Of(err).Message, "the provider cannot serve this object: ask your platform team, which can see the cause in the controllers' log")
 	return Rejected(event.Reason(reason), failure.ForTeam(class.Reason, message, err))
 }
 

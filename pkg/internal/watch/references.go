@@ -137,6 +137,9 @@ func (s *References) WatchSecrets(ctx context.Context, kind schema.GroupVersionK
 }
 
 func (s *References) wakeOwner(ctx context.Context, kind schema.GroupVersionKind, secret client.Object, c client.Reader) {
+	if secret == nil { // of a deletion that the watch missed, only the name may be known
+		return
+	}
 	owner := metav1.GetControllerOfNoCopy(secret)
 	if owner == nil || owner.Kind != kind.Kind {
 		return

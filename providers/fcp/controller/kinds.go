@@ -7,7 +7,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
@@ -134,12 +133,12 @@ func Classes() []provider.Class {
 				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion)
 			},
 			func(p *cachev1alpha3.CacheInstanceParameters) error {
-				return errors.Join(provider.Alone("name", p.Name != nil), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
+				return cmp.Or(provider.Alone("name", p.Name != nil), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 			}),
 	}
 }
 
 // ownInstance refuses settings that no two claims can share.
 func ownInstance(p *databasev1alpha3.FavouriteDBInstanceParameters) error {
-	return errors.Join(provider.Alone("name", p.Name != ""), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
+	return cmp.Or(provider.Alone("name", p.Name != ""), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 }
