@@ -289,7 +289,7 @@ func TestReportConflictsWithBinder(t *testing.T) {
 		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
 			t.Error(err)
 		}
-		j.wantEvents() // an unchanged verdict is no event (N13)
+		j.wantEvents() // a refused write is no event (N13)
 	})
 }
 

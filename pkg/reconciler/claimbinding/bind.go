@@ -314,7 +314,7 @@ func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
 	case failed.Message != "":
 		return fmt.Sprintf("%s is not ready (%s): %s", what, failed.Reason, failed.Message)
 	case failed.Reason != "", synced.Status == corev1.ConditionFalse:
-		return what + " is not ready. Ask your platform team, which can see the cause in its conditions."
+		return what + " is not ready. Ask your platform team, which can see the cause in the conditions of the managed resource."
 	case ready.Status == corev1.ConditionFalse:
 		return fmt.Sprintf("%s is not ready yet (%s). Wait until it is.", what, ready.Reason)
 	default:
