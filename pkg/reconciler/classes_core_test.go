@@ -222,42 +222,42 @@ func TestAbandoned(t *testing.T) {
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
-	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	s.create(labelled(s.item("class"), labels.Set{"size": "small", "zone": "a"}))
 	j := judging(s)
 	c := s.claim("waits", labels.Set{"size": "small"})
 	s.create(c)
-	pass := func(want time.Duration) {
-		t.Helper()
-		j.passes(c, want)
-	}
 	t.Run("first it waits (N10)", func(t *testing.T) {
-		pass(patience)
+		j.passes(c, patience)
 		j.now.Add(4)
-		pass(patience - 4*time.Second)
+		j.passes(c, patience-4*time.Second)
 		if err := s.shows(c, "")(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("then it reports that (N10)", func(t *testing.T) {
 		j.now.Add(6)
-		pass(0)
+		j.passes(c, 0)
 		if err := s.shows(c, "Binding", "ItemClass.shop.test.bowline.dev "+s.Prefix+"class", "provider")(t.Context()); err != nil {
 			t.Error(err)
 		}
+		j.reported(t, c, "Binding")
 	})
-	t.Run("once (N13)", func(t *testing.T) {
-		s.take(writes)
-		pass(0)
-		if got := s.take(writes); len(got) != 0 {
-			t.Error(got)
-		}
+	t.Run("once, whatever another controller reports besides (N13)", func(t *testing.T) {
+		s.status(c, func() { c.SetConditions(xpv1.Reconciling("InternalError", "the binder's")) })
+		j.passes(c, 0)
+		j.reported(t, c, "")
+	})
+	t.Run("after a change of the claim it waits again (N10)", func(t *testing.T) {
+		s.edit(c, func() { c.Spec.ClassSelector.MatchLabels["zone"] = "a" })
+		j.passes(c, patience)
+		j.now.Add(1)
 	})
 	t.Run("a claim that is gone, and made anew (R16)", func(t *testing.T) {
 		s.delete(c)
-		pass(0)
+		j.passes(c, 0)
 		c = s.claim("waits", labels.Set{"size": "small"})
 		s.create(c)
-		pass(patience)
+		j.passes(c, patience)
 	})
 }
 

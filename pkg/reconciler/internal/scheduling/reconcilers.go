@@ -313,10 +313,17 @@ func waiting(reason xpv1.ConditionReason, message string) flow.Outcome {
 func (r *Reporter) patient(claim resource.Claim, o flow.Outcome) flow.Outcome {
 	now := r.Now()
 	since, _ := r.since.LoadOrStore(client.ObjectKeyFromObject(claim), now)
-	if rest := since.(time.Time).Add(r.Patience).Sub(now); rest > 0 && !flow.Same(o.Ready(), claim.GetCondition(xpv1.TypeReady)) {
+	if rest := since.(time.Time).Add(r.Patience).Sub(now); rest > 0 && !reported(claim, o) {
 		return flow.Await(rest, "")
 	}
 	return o
+}
+
+// reported is true for a claim that shows the outcome, for its generation. Stalled and Reconciling do not count: another controller
+// whose passes fail sets them too, and each write would enqueue the other without backoff.
+func reported(claim resource.Claim, o flow.Outcome) bool {
+	was := claim.GetCondition(xpv1.TypeReady)
+	return o.Ready().WithObservedGeneration(claim.GetGeneration()).Equal(was) && claim.GetBindingPhase() != ""
 }
 
 // removeFinalizer lets the deletion of the claim finish.
@@ -328,7 +335,9 @@ func (r *Reporter) removeFinalizer(ctx context.Context, claim resource.Claim) fl
 // settle is the only place that turns an outcome into conditions, an event and the time of the next pass. It reports outcomes with a
 // reason. The write is guarded by the resource version, since other controllers may report on the claim by now.
 func (r *Reporter) settle(ctx context.Context, claim resource.Claim, o flow.Outcome) (reconcile.Result, error) {
-	if o.Reason != "" {
+	if o.Reason != "" && reported(claim, o) {
+		o = flow.Next()
+	} else if o.Reason != "" {
 		was, is := claim.GetCondition(xpv1.TypeReady), o.Ready()
 		_, err := flow.Report(ctx, r.client, claim, func() {
 			flow.Set(claim, is, was)
