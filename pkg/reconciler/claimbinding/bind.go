@@ -62,8 +62,7 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		return flow.Refuse(xpv1.ReasonBinding, "%q in spec.resourceRef cannot be the name of a managed resource: delete the "+
 			"claim and create it again with another one", objects.Shorten(ref.Name, mostBaseLength))
 	}
-	mg := r.newManaged()
-	key := types.NamespacedName{Name: ref.Name}
+	mg, key := r.newManaged(), types.NamespacedName{Name: ref.Name}
 	err := r.client.Get(ctx, key, mg)
 	if apierrors.IsNotFound(err) { // the cache may be behind
 		mg = r.newManaged()
@@ -94,9 +93,8 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 
 // missing reports that the managed resource was lost, if the claim ever had it, or else does not exist yet (R280, R275).
 func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome {
-	had := p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
-		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost
-	if had {
+	if p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
+		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost {
 		return flow.Refuse(xpv1.ReasonResourceLost, "managed resource %s %q of this claim is gone, and is not replaced: delete "+
 			"the claim and create another", r.managedKind.Kind, ref.Name)
 	}
@@ -158,8 +156,7 @@ func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 		for _, c := range r.configurators {
 			if checker, ok := c.(ManagedChecker); ok {
 				if err := checker.CheckManaged(ctx, p.claim, p.managed); err != nil {
-					r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
-					return flow.RejectedAs(xpv1.ReasonBinding, err)
+					return r.refuse(p, err)
 				}
 			}
 		}
@@ -180,6 +177,14 @@ func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 	}
 	p.bound = true
 	return flow.Next()
+}
+
+// refuse ends the pass because of a configurator. An error without a message for the team is in the log only.
+func (r *Reconciler) refuse(p *pass, err error) flow.Outcome {
+	if failure.Of(err).Message == "" {
+		r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
+	}
+	return flow.RejectedAs(xpv1.ReasonBinding, err)
 }
 
 // writePhase records the binding phase of the managed resource.

@@ -121,8 +121,7 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 	mg := r.newManaged()
 	for _, c := range r.configurators {
 		if err := c.Configure(ctx, p.claim, p.class, mg); err != nil {
-			r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
-			return flow.RejectedAs(xpv1.ReasonBinding, err)
+			return r.refuse(p, err)
 		}
 	}
 	if mg.GetNamespace() != "" {

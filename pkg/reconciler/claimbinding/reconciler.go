@@ -98,9 +98,7 @@ func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
 }
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source claimbinding/<controller name>.
-func WithRecorder(er event.Recorder) ReconcilerOption {
-	return func(r *Reconciler) { r.recorder = er }
-}
+func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
 
 // NewReconciler returns a reconciler that binds claims of the first kind, with classes of the second, to managed resources of
 // the third (A62). All must be in the manager's scheme with their lists; the managed kind must be cluster-scoped and satisfy

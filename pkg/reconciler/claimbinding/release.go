@@ -101,8 +101,7 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 	}
 	for _, mg := range strays {
 		p := &pass{claim: claim, managed: mg.DeepCopyObject().(resource.BindableManaged)}
-		created := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg))
-		gone := err != nil || !r.belongs(mg, claim)
+		created, gone := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg)), err != nil || !r.belongs(mg, claim)
 		giveUp := r.release
 		switch {
 		case created && (gone || !r.keeps(claim, mg)):

@@ -106,9 +106,7 @@ func WithUsers(kinds ...schema.GroupVersionKind) Option {
 }
 
 // WithSecrets sets the watches of the Secrets with credentials. Default: none; Secrets are then read in each pass.
-func WithSecrets(s *credentials.Secrets) Option {
-	return func(r *Reconciler) { r.secrets = s }
-}
+func WithSecrets(s *credentials.Secrets) Option { return func(r *Reconciler) { r.secrets = s } }
 
 // Clients know whether a ProviderConfig can be used. *clients.Registry is one.
 type Clients interface {
@@ -119,19 +117,13 @@ type Clients interface {
 }
 
 // WithClients sets the source of condition Ready of ProviderConfigs that are not deleted. Default: none is written.
-func WithClients(c Clients) Option {
-	return func(r *Reconciler) { r.clients = c }
-}
+func WithClients(c Clients) Option { return func(r *Reconciler) { r.clients = c } }
 
 // WithPollInterval sets how often a deleted ProviderConfig is checked for users that no watch reports. Default: 10 seconds.
-func WithPollInterval(d time.Duration) Option {
-	return func(r *Reconciler) { r.pollInterval = d }
-}
+func WithPollInterval(d time.Duration) Option { return func(r *Reconciler) { r.pollInterval = d } }
 
 // WithRecorder sets the recorder of events. Default: the API server's events, source providerconfig/<controller name>.
-func WithRecorder(er event.Recorder) Option {
-	return func(r *Reconciler) { r.recorder = er }
-}
+func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
 
 // NewReconciler returns a reconciler for ProviderConfigs of the given kind, which must be in the manager's scheme and satisfy
 // resource.ProviderConfig.

@@ -87,9 +87,7 @@ type Reconciler struct {
 type Option func(*Reconciler)
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source target/<controller name>.
-func WithRecorder(er event.Recorder) Option {
-	return func(r *Reconciler) { r.recorder = er }
-}
+func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
 
 // NewReconciler returns a reconciler for targets of the first kind that name a managed resource of the second (A68, R296). An
 // empty managed kind stands for all that are in the manager's scheme. Both must be there with their lists; managed kinds must be
