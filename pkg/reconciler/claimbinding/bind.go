@@ -179,9 +179,9 @@ func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 	return flow.Next()
 }
 
-// refuse ends the pass because of a configurator. An error without a message for the team is in the log only.
+// refuse ends the pass because of a configurator. What its message for the team leaves out is in the log.
 func (r *Reconciler) refuse(p *pass, err error) flow.Outcome {
-	if failure.Of(err).Message == "" {
+	if err.Error() != failure.Of(err).Message {
 		r.log.Info("A configurator refuses the claim", "claim", client.ObjectKeyFromObject(p.claim), "error", err.Error())
 	}
 	return flow.RejectedAs(xpv1.ReasonBinding, err)
