@@ -98,7 +98,7 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"fail","Package":"p","Elapsed":1.25}`,
 			},
 			want:     &results{tests: tests{{"p", "TestA", "pass"}, {"p", "TestB", "fail"}}},
-			progress: []string{"fail p 1.2s"},
+			progress: []string{"fail p TestB 0.1s", "fail p 1.2s"},
 		},
 		"a failure stays when the test runs again": {
 			events: []string{
@@ -108,7 +108,7 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"fail","Package":"p"}`,
 			},
 			want:     &results{tests: tests{{"p", "TestA", "fail"}}},
-			progress: []string{"fail p 0.0s"},
+			progress: []string{"fail p TestA 0.0s", "fail p 0.0s"},
 		},
 		"a test that never ends has not passed": {
 			events:   []string{`{"Action":"run","Package":"p","Test":"TestA"}`, `{"Action":"fail","Package":"p"}`},
