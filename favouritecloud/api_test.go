@@ -105,6 +105,9 @@ func TestInstanceRefusals(t *testing.T) {
 		"short password":     {"POST", databases, small + `"password":"1234567"}`, 422, invalid, "8 to 128 characters"},
 		"long password":      {"PATCH", one, `{"password":"` + long + `"}`, 422, invalid, "8 to 128 characters"},
 		"odd password":       {"PATCH", one, `{"password":"line\nend of it"}`, 422, invalid, "control character"},
+		"check of nothing":   {"POST", databases + "/none:checkPassword", `{"password":"x"}`, 404, notFound, "does not exist"},
+		"check too early":    {"POST", one + ":checkPassword", `{"password":"x"}`, 409, sdk.CodeConflict, "while it is ONLINE"},
+		"unknown verb":       {"POST", one + ":restart", `{}`, 404, notFound, "POST is not supported"},
 		"bad label":          {"POST", databases, small + `"labels":{"-":""}}`, 422, invalid, `label key "-"`},
 		"cache: name":        {"POST", caches, `{"name":"A"}`, 422, invalid, `name "A" is not valid`},
 		"cache: no memory":   {"POST", caches, `{"name":"a"}`, 422, invalid, "memory_megabytes 0 is not valid: it must be 8 to 16384"},
@@ -112,6 +115,7 @@ func TestInstanceRefusals(t *testing.T) {
 		"cache: policy":      {"POST", caches, cached(`,"eviction_policy":"lru"`), 422, invalid, "one of noeviction, allkeys-lru"},
 		"cache: version":     {"POST", caches, cached(`,"engine_version":"2.8"`), 422, invalid, `"2.8" is not available`},
 		"cache: password":    {"POST", caches, cached(`,"password":"short"`), 422, invalid, "password is not valid"},
+		"database: time":     {"PATCH", one, `{"previous_password_seconds":1}`, 422, invalid, `"previous_password_seconds" is unknown`},
 		"cache: label":       {"POST", caches, cached(`,"labels":{"":""}`), 422, invalid, "label key"},
 	})
 	const path = "/v1/projects/demo/" + databases

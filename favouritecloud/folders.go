@@ -23,6 +23,7 @@ import (
 const (
 	adminTokenFile = "admin.token"
 	endpointFile   = "endpoint"
+	portFile       = "port" // of the last endpoint
 )
 
 const instancesLink = "instances"
@@ -47,6 +48,7 @@ type folders struct {
 	data           string
 	instances      string
 	state          *store.Store
+	lock           *os.File // of the instances
 	account        host.Account
 	adminTokenHash [sha256.Size]byte
 }
@@ -64,13 +66,22 @@ func openFolders(c Config) (*folders, error) {
 		return nil, fmt.Errorf("creating data folder: %w", err)
 	}
 	f := &folders{data: data}
-	if f.state, err = store.Open(data); err != nil {
+	if f.state, err = openState(data); err != nil {
 		return nil, err
 	}
 	if err := f.prepare(c); err != nil {
 		return nil, errors.Join(err, f.state.Close())
 	}
 	return f, nil
+}
+
+// openState opens the state, which a folder with an admin token must have: the token is created after it.
+func openState(data string) (*store.Store, error) {
+	_, err := os.Lstat(filepath.Join(data, adminTokenFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return store.Open(data, err == nil)
 }
 
 func (f *folders) prepare(c Config) (err error) {
@@ -80,21 +91,24 @@ func (f *folders) prepare(c Config) (err error) {
 	if f.instances, err = f.chooseInstances(c.InstanceDir); err != nil {
 		return fmt.Errorf("choosing instance folder: %w", err)
 	}
-	f.adminTokenHash, err = f.adminToken()
-	return err
+	if f.adminTokenHash, err = f.adminToken(); err != nil {
+		return err
+	}
+	if err := f.takeInstances(); err != nil {
+		return err
+	}
+	return f.linkInstances()
 }
 
-// close releases everything. It deletes an empty instance folder outside of the data folder: users that delete the data folder
-// would leave it behind.
-func (f *folders) close() error {
-	err := os.Remove(filepath.Join(f.data, endpointFile))
+// close releases everything. The endpoint stays while servers run.
+func (f *folders) close(running bool) (err error) {
+	if !running {
+		err = os.Remove(filepath.Join(f.data, endpointFile))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if f.instances != filepath.Join(f.data, instancesLink) {
-		_ = os.Remove(f.instances) // Fails if it is not empty.
-	}
-	return errors.Join(err, f.state.Close())
+	return errors.Join(err, f.releaseInstances(), f.state.Close())
 }
 
 // adminToken returns the hash of the admin token, which it creates at the first start.
@@ -151,10 +165,16 @@ func (f *folders) chooseInstances(configured string) (string, error) {
 		return "", fmt.Errorf("account %s of the servers cannot reach %s: choose another folder, or allow other accounts to enter its "+
 			"parent folders (chmod o+x)", f.account.Name, chosen)
 	}
-	if kept == "" && chosen != link {
-		err = os.Symlink(chosen, link)
+	return chosen, nil
+}
+
+// linkInstances records the folder of the instances once it is known to be this cloud's: Remove deletes what the link names.
+func (f *folders) linkInstances() error {
+	err := os.Symlink(f.instances, filepath.Join(f.data, instancesLink))
+	if errors.Is(err, fs.ErrExist) {
+		return nil // it is the folder, or an earlier start created the link
 	}
-	return chosen, err
+	return err
 }
 
 // makeFolder creates a folder unless it exists, and returns its absolute path without symbolic links, as /proc shows it.

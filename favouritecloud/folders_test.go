@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,6 +125,26 @@ func writeOldState(t *testing.T, dir string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestChosenPortIsKept(t *testing.T) {
+	t.Parallel()
+	dir := newDataDir(t)
+	first := startCloud(t, favouritecloud.Config{DataDir: dir})
+	first.stop()
+	again := startCloud(t, favouritecloud.Config{DataDir: dir})
+	again.stop()
+	if again.url != first.url {
+		t.Errorf("after a restart the cloud is at %s instead of %s", again.url, first.url)
+	}
+	other, err := net.Listen("tcp", strings.TrimPrefix(first.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if third := startCloud(t, favouritecloud.Config{DataDir: dir}); third.url == first.url {
+		t.Errorf("the cloud is at %s, the address of another program", third.url)
 	}
 }
 

@@ -121,6 +121,7 @@ type cloud struct {
 	client           *sdk.Client
 	log              *bytes.Buffer        // complete when a process has ended
 	end              func(syscall.Signal) // can be repeated
+	keep             func()               // as something fails beside a cloud of this process
 }
 
 func (c *cloud) stop() { c.end(syscall.SIGINT) }
@@ -156,7 +157,7 @@ func startCloud(t *testing.T, config favouritecloud.Config) *cloud {
 	case err := <-ended:
 		t.Fatalf("starting cloud: %v", err)
 	}
-	return connect(t, &cloud{url: server.URL(), dir: config.DataDir, end: stop}, project)
+	return connect(t, &cloud{url: server.URL(), dir: config.DataDir, end: stop, keep: server.KeepServers}, project)
 }
 
 // startPaperCloud runs a cloud that finds no PostgreSQL, for tests of what does not need a server. It takes fault rules.

@@ -9,8 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -90,6 +95,35 @@ func TestCacheIsUpdatedInPlace(t *testing.T) {
 	}
 }
 
+// TestSocketNeedsAPassword_N66 has a user reach for the socket of the cloud through the server, which can enter its folder.
+func TestSocketNeedsAPassword_N66(t *testing.T) {
+	t.Parallel()
+	c, e := startCloud(t, favouritecloud.Config{}), databases()
+	password := c.create(t, e, "orders")
+	online := c.awaitOnline(t, e, "orders")
+	prepare, err := connectSQL(t, online, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prepare.Close(t.Context()) // only used here
+	run := func(sql string) error { return prepare.PgConn().Exec(t.Context(), sql).Close() }
+	if err := run(`CREATE ROLE app; CREATE EXTENSION dblink; GRANT EXECUTE ON FUNCTION dblink_connect_u(text) TO app; SET ROLE app`); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"/proc/self/cwd", "/proc/self/cwd/..", "/proc/self/cwd/../socket-"} {
+		reach := fmt.Sprintf(`SELECT dblink_connect_u('host=%s user=%s dbname=postgres port=%d')`, folder, online.Username, online.Port)
+		answer, refused := errors.AsType[*pgconn.PgError](run(reach))
+		if !refused || !strings.Contains(answer.Detail, "No such file") {
+			t.Errorf("by folder %s the answer is %+v", folder, answer)
+		}
+	}
+	for _, sql := range []string{"SHOW unix_socket_directories", "SELECT pg_ls_dir('..')"} {
+		if err := run(sql); err == nil || !strings.Contains(err.Error(), "42501") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
 func TestPasswordChangedDuringCreation(t *testing.T) {
 	t.Parallel()
 	c, e := startCloud(t, favouritecloud.Config{}), databases()
@@ -142,17 +176,114 @@ func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 	c.expectPassword(t, e, "orders", "password-2")
 }
 
+// TestPreviousPassword has passwords of a cache that open it beside the next one for a while. The cloud is killed after each request.
+func TestPreviousPassword(t *testing.T) {
+	t.Parallel()
+	c, e := spawnCloud(t, newDataDir(t)), caches()
+	if _, err := c.instances(e).Create(t.Context(), object{"name": "orders", e.field: 20, "password": "password-0"}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitOnline(t, e, "orders")
+	for _, step := range []struct {
+		reason string
+		change object
+		opens  string // the passwords that open the server, by their last digit
+	}{
+		{"the previous one stays", object{"password": "password-1", "previous_password_seconds": 600}, "01"},
+		{"a repeated request loses none", object{"password": "password-1", "previous_password_seconds": 600}, "01"},
+		{"another change loses none", object{e.field: 30}, "01"},
+		{"older ones end", object{"password": "password-2", "previous_password_seconds": 600}, "12"},
+		{"the previous one ends on request", object{"previous_password_seconds": 0}, "2"},
+		{"what has ended stays so", object{"previous_password_seconds": 600}, "2"},
+		{"one more", object{"password": "password-3", "previous_password_seconds": 600}, "23"},
+		{"without a time all others end", object{"password": "password-4"}, "4"},
+		{"the time ends", object{"password": "password-5", "previous_password_seconds": 1}, "5"},
+	} {
+		changed, err := c.instances(e).Update(t.Context(), "orders", step.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.kill()
+		c = spawnCloud(t, c.dir)
+		eventually(t, step.reason, func() string {
+			opened, at := "", c.awaitOnline(t, e, "orders")
+			for n := range 6 {
+				if e.opens(t, at, fmt.Sprintf("password-%d", n)) {
+					opened += strconv.Itoa(n)
+				}
+			}
+			if now := time.Now(); !strings.Contains(opened, step.opens) || len(opened) < 2 && now.Before(changed.PreviousPasswordExpiresAt) {
+				t.Errorf("%s: %s open the server at %s, previous until %s", step.reason, opened, now, changed.PreviousPasswordExpiresAt)
+			}
+			if opened == step.opens && at.PreviousPasswordExpiresAt.IsZero() == (len(opened) < 2) {
+				return ""
+			}
+			return fmt.Sprintf("%s open the server, previous until %s", opened, at.PreviousPasswordExpiresAt)
+		})
+	}
+}
+
+// accepts returns the answer of the cloud about a password.
+func (c *cloud) accepts(t *testing.T, e engine, name, password string) bool {
+	t.Helper()
+	accepted, err := c.instances(e).CheckPassword(t.Context(), name, password)
+	if err != nil {
+		t.Error(err)
+	}
+	return accepted
+}
+
+func codeOf(err error) string {
+	answer, _ := errors.AsType[*sdk.APIError](err)
+	if answer == nil {
+		return ""
+	}
+	return answer.Code
+}
+
+func TestPasswordsAreCheckedOnTheServer(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e engine) {
+		c := startCloud(t, favouritecloud.Config{})
+		password := c.create(t, e, "orders")
+		online := c.awaitOnline(t, e, "orders")
+		for tried, want := range map[string]bool{password: true, "another-password": false, "": false, "'; select 1": false} {
+			if got := c.accepts(t, e, "orders", tried); got != want {
+				t.Errorf("password %q is accepted: %t", tried, got)
+			}
+		}
+		server, err := os.FindProcess(serversIn(t, c.dir)[0])
+		if err == nil {
+			err = server.Signal(syscall.SIGSTOP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.instances(e).CheckPassword(t.Context(), "orders", password); codeOf(err) != sdk.CodeConflict {
+			t.Errorf("a server that does not answer: %v", err)
+		}
+		if err := server.Signal(syscall.SIGCONT); err != nil || !e.opens(t, online, password) {
+			t.Errorf("the server does not continue: %v", err)
+		}
+	})
+}
+
 // TestPasswordChangedWithSQL recovers an instance whose password was changed without the cloud.
 func TestPasswordChangedWithSQL(t *testing.T) {
 	t.Parallel()
 	c, e := startCloud(t, favouritecloud.Config{}), databases()
 	password := c.create(t, e, "orders")
-	e.ask(t, c.awaitOnline(t, e, "orders"), password, "alter role postgres password 'by-the-user'")
-	c.update(t, e, "orders", "password", "password-1")
-	c.await(t, e, "orders", sdk.StatusFailed, "changed with SQL")
-	for _, password := range []string{"by-the-user", "password-2"} {
+	online := c.awaitOnline(t, e, "orders")
+	before := serversIn(t, c.dir)
+	for _, change := range []string{"password 'by-the-user'", "valid until '2001-01-01'", "password null"} {
+		e.ask(t, online, password, "alter role postgres "+change)
+		if c.accepts(t, e, "orders", password) {
+			t.Errorf("after %s the former password is accepted", change)
+		}
 		c.update(t, e, "orders", "password", password)
 		c.expectPassword(t, e, "orders", password)
+	}
+	if after := serversIn(t, c.dir); !slices.Equal(before, after) {
+		t.Errorf("the server was restarted: %v became %v", before, after)
 	}
 }
 
@@ -172,6 +303,9 @@ func TestPasswordsAreNotShown(t *testing.T) {
 		}
 		show("PATCH", "/orders", fmt.Sprintf(`{"password":%q}`, second))
 		c.awaitOnline(t, e, "orders")
+		show("POST", "/orders:checkPassword", fmt.Sprintf(`{"password":%q}`, first))
+		show("POST", "/orders:checkPassword", fmt.Sprintf(`{"password":%q}`, second))
+		show("POST", "/orders:checkPassword", fmt.Sprintf(`{"%s":1}`, second[:5]))
 		show("PATCH", "/orders", fmt.Sprintf(`{"password":"%s\n"}`, second))
 		show("PATCH", "/orders", fmt.Sprintf(`{"password":{"%s":1}}`, second))
 		show("PATCH", "/orders", fmt.Sprintf(`{"password":["%s"]}`, second))

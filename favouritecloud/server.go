@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,6 +37,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/records"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 // Limits of the HTTP server. Requests are small and answered from local state.
@@ -50,6 +52,7 @@ const (
 type Server struct {
 	config  Config
 	started atomic.Bool
+	kept    atomic.Bool // the servers are to outlive Run
 	ready   chan struct{}
 	url     string // written before ready is closed
 }
@@ -68,8 +71,13 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // URL returns the address of the API. It is valid once Ready is closed.
 func (s *Server) URL() string { return s.url }
 
-// Run serves until ctx ends or a component fails, and leaves no goroutine, port, lock or server behind. It returns nil when ctx
-// ended, and fails immediately when another cloud uses the data folder or the port is in use.
+// KeepServers lets the servers continue to run when Run ends, as a kill does: the next Run adopts them. It is for a failure of what runs
+// beside the cloud, which is no request to stop databases.
+func (s *Server) KeepServers() { s.kept.Store(true) }
+
+// Run serves until ctx ends or a component fails, and leaves no goroutine, port or lock behind, and no server unless it fails or
+// KeepServers was called. It returns nil when ctx ended, and fails immediately when another cloud uses the data folder or the port is in
+// use.
 func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("running cloud: Run was called before")
@@ -85,15 +93,15 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	listener, err := net.Listen("tcp", s.config.Listen)
+	defer func() { err = errors.Join(err, f.close(err != nil || s.kept.Load())) }()
+	listener, err := s.listen()
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", s.config.Listen, err)
 	}
 	environment := func(name string) service.Environment {
 		return service.Environment{
 			Store: f.state, Folder: f.instances, Account: f.account, RetryInterval: s.config.RetryInterval,
-			Log: s.config.Log.With("service", name),
+			Log: s.config.Log.With("service", name), Kept: s.kept.Load,
 		}
 	}
 	databases := database.New(environment("database"), s.config.PostgresSearchPath, runtime.NumCPU())
@@ -109,18 +117,37 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if s.config.CloudAdmin {
 		injector = faults.New()
 	}
+	checks := func(check httpapi.Verb) map[string]httpapi.Verb {
+		return map[string]httpapi.Verb{sdk.VerbCheckPassword: check}
+	}
 	api := httpapi.New(httpapi.Config{
 		Store: f.state, Faults: injector, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
+		Backup: func(ctx context.Context, w io.Writer, skip []string) error {
+			return f.backup(ctx, w, skip, databases, caches)
+		},
 		Services: []httpapi.Service{
-			{Path: "database/instances", Field: "instances", Resources: databases},
-			{Path: "cache/instances", Field: "instances", Resources: caches},
+			{Path: "database/instances", Field: "instances", Resources: databases, Verbs: checks(databases.CheckPassword)},
+			{Path: "cache/instances", Field: "instances", Resources: caches, Verbs: checks(caches.CheckPassword)},
 			{Path: "networks", Field: "networks", Resources: kept.Networks, IgnoresKeys: true},
 			{Path: "subnets", Field: "subnets", Resources: kept.Subnets, IgnoresKeys: true},
-			{Path: "node-groups", Field: "node_groups", Resources: kept.NodeGroups, Autoscale: kept.NodeGroups.Autoscale},
+			{Path: "node-groups", Field: "node_groups", Resources: kept.NodeGroups, Verbs: map[string]httpapi.Verb{sdk.VerbAutoscale: kept.NodeGroups.Autoscale}},
 		},
 	})
 	autoscale := func(ctx context.Context) error { return kept.NodeGroups.Run(ctx, s.config.AutoscaleInterval) }
 	return s.serve(ctx, listener, api, databases.Run, caches.Run, autoscale)
+}
+
+// listen keeps a port that an earlier Run chose while it is free: clients have the URL.
+func (s *Server) listen() (net.Listener, error) {
+	host, port, _ := net.SplitHostPort(s.config.Listen) // Validate has checked it
+	if port == "0" {
+		if former, err := read(s.config.DataDir, portFile); err == nil {
+			if l, err := net.Listen("tcp", net.JoinHostPort(host, former)); err == nil {
+				return l, nil
+			}
+		}
+	}
+	return net.Listen("tcp", s.config.Listen)
 }
 
 // serve runs the API and the services until ctx ends or one of them fails. The API stops first, so that clients do not see
@@ -129,6 +156,9 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Hand
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+	}
+	if err := s.publish(listener); err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	all, failing := errgroup.WithContext(ctx) // ends also when one fails
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -142,24 +172,31 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Hand
 		}
 		return nil
 	})
-	err := s.announce(listener)
-	if err == nil {
-		<-failing.Done()
+	s.config.Log.Info("cloud ready", "url", s.url, "data", s.config.DataDir)
+	close(s.ready)
+	<-failing.Done()
+	if ctx.Err() == nil {
+		s.KeepServers()
 	}
-	s.config.Log.Info("cloud stopping")
-	err = errors.Join(err, stopAPI(server))
+	s.config.Log.Info("cloud stopping", "keepsServers", s.kept.Load())
+	err := stopAPI(server)
 	stop()
 	return errors.Join(err, all.Wait())
 }
 
-// announce publishes the URL of the API to callers in this process, and to commands in the data folder.
-func (s *Server) announce(listener net.Listener) error {
+// publish stores the URL of the API for commands, before any server may run: by the file, bowline down finds what a failed cloud left.
+// A full disk keeps no cloud from its start whose address is the same as before.
+func (s *Server) publish(listener net.Listener) error {
 	s.url = endpointURL(listener.Addr())
-	if err := writeFile(filepath.Join(s.config.DataDir, endpointFile), s.url+"\n"); err != nil {
-		return fmt.Errorf("writing endpoint: %w", err)
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	for name, content := range map[string]string{portFile: port, endpointFile: s.url} {
+		if former, err := read(s.config.DataDir, name); err == nil && former == content {
+			continue
+		}
+		if err := writeFile(filepath.Join(s.config.DataDir, name), content+"\n"); err != nil {
+			return fmt.Errorf("writing endpoint: %w", err)
+		}
 	}
-	s.config.Log.Info("cloud ready", "url", s.url, "data", s.config.DataDir)
-	close(s.ready)
 	return nil
 }
 
@@ -191,7 +228,9 @@ const (
 // Config describes a cloud. Only DataDir is required.
 type Config struct {
 	DataDir string // the folder of all state. It is created if it does not exist. Only one cloud can use it at a time.
-	Listen  string // the host:port of the API. Port 0 selects a free one. Default: DefaultListen.
+	// Listen is the host:port of the API. Port 0 selects a free one at the first start; later starts use it again if they can.
+	// Default: DefaultListen.
+	Listen string
 	// InstanceDir is the folder of the data of instances, by far the largest part. Default: DataDir/instances. If the cloud runs as
 	// root, servers run as another account (postgres, else nobody), which must be able to reach the folder. If it cannot reach
 	// DataDir, for example below /root, the default is /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances

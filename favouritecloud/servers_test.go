@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
@@ -104,11 +105,16 @@ func killCloud(t *testing.T, c *cloud, e engine, online state, password string) 
 	return c
 }
 
+func instanceFolders(c *cloud) ([]fs.DirEntry, error) {
+	found, err := os.ReadDir(filepath.Join(c.dir, "instances"))
+	return slices.DeleteFunc(found, func(e fs.DirEntry) bool { return !e.IsDir() }), err // the lock is a file
+}
+
 // deleteAll deletes the instance, and then the record of its successor without its server.
 func deleteAll(t *testing.T, c *cloud, e engine, first state) {
 	t.Helper()
 	c.delete(t, e, "orders")
-	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
+	folders, err := instanceFolders(c)
 	if left := serversIn(t, c.dir); len(left) > 0 || len(folders) > 0 || err != nil {
 		t.Errorf("after the delete there are servers %v and folders %v, error %v", left, folders, err)
 	}
@@ -122,7 +128,7 @@ func deleteAll(t *testing.T, c *cloud, e engine, first state) {
 	}
 	c.kill()
 	bystander := filepath.Join(c.dir, "instances", "not-ours")
-	if err := errors.Join(os.Remove(filepath.Join(c.dir, "state.db")), os.Mkdir(bystander, 0o700)); err != nil {
+	if err := errors.Join(deleteRecords(c.dir, e.service+" instance"), os.Mkdir(bystander, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	c = spawnCloud(t, c.dir)
@@ -135,6 +141,15 @@ func deleteAll(t *testing.T, c *cloud, e engine, first state) {
 	if _, err := os.Stat(bystander); err != nil {
 		t.Errorf("a folder that does not belong to the cloud: %v", err)
 	}
+}
+
+// deleteRecords deletes a table of a stopped cloud.
+func deleteRecords(dir, table string) error {
+	db, err := bbolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(table)) }), db.Close())
 }
 
 func expectSize(t *testing.T, c *cloud, e engine, password, want string) {
@@ -442,7 +457,7 @@ func (v *victim) verify(t *testing.T) {
 			t.Errorf("round %d: %s: the server has size %s, the API %d", v.round, i.Name, got, online.size())
 		}
 	}
-	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
+	folders, err := instanceFolders(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,7 @@ const (
 	StatusAvailable = "AVAILABLE" // the object can be used
 	StatusUpdating  = "UPDATING"  // a change is being applied
 	StatusDeleting  = "DELETING"  // the object is being deleted. It is not found once that is done.
-	StatusFailed    = "FAILED"    // the server is down for the reason in Message. The cloud retries within ten seconds.
+	StatusFailed    = "FAILED"    // the server is down or does not answer, for the reason in Message. The cloud retries within ten seconds.
 )
 
 // Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to
@@ -242,6 +242,31 @@ func (c *Collection[Object, Created, In, Change]) Update(ctx context.Context, id
 func (c *Collection[Object, Created, In, Change]) Invoke(ctx context.Context, id, verb string, in any) (*Object, error) {
 	return c.call(ctx, http.MethodPost, id+":"+verb, in)
 }
+
+// CheckPassword reports whether the server of an object accepts a password. The cloud tries it on the server, so this costs a login. The
+// error has CodeConflict while the server does not run or does not answer. Objects that are no servers have no passwords to check.
+func (c *Collection[Object, Created, In, Change]) CheckPassword(ctx context.Context, id, password string) (accepted bool, err error) {
+	var answer PasswordAnswer
+	path := c.path + "/" + url.PathEscape(id) + ":" + VerbCheckPassword
+	_, err = c.client.do(ctx, request{method: http.MethodPost, path: path, body: PasswordCheck{Password: password}}, &answer)
+	return answer.Accepted, err
+}
+
+// PasswordCheck is the request of CheckPassword, PasswordAnswer the answer.
+type (
+	PasswordCheck struct {
+		Password string `json:"password"` // the password to try
+	}
+	PasswordAnswer struct {
+		Accepted bool `json:"accepted"` // true if the server accepts it
+	}
+)
+
+// Verbs of objects: POST …/NAME:VERB.
+const (
+	VerbAutoscale     = "autoscale"     // of node groups
+	VerbCheckPassword = "checkPassword" // of instances
+)
 
 // Delete deletes an object.
 func (c *Collection[Object, Created, In, Change]) Delete(ctx context.Context, id string) error {

@@ -4,10 +4,8 @@
 // Package cache is the cloud's cache service, whose instances are Redis servers.
 //
 // All state is read from the folder and the server and never kept in memory, so every operation may be interrupted anywhere and
-// repeated, also by another process. Arguments, environments and logs contain no secrets. Beside the files of host.Folder there
-// are:
+// repeated, also by another process. Arguments, environments and logs contain no secrets. Beside the files of host.Folder there is
 //
-//	<folder>/redis.conf         0600, owned by the server's account; written before every start
 //	<folder>/data/control.sock  the socket of this package
 //
 // Clients are the user "default" and may do everything but administer the server. The user "cloud" does, with the secret of the
@@ -79,7 +77,10 @@ func create(in api.CreateInstanceInput) (r record, err error) {
 func update(r *record, in api.UpdateInstanceInput) error {
 	r.Spec.MemoryMegabytes = *cmp.Or(in.MemoryMegabytes, &r.Spec.MemoryMegabytes)
 	r.Spec.EvictionPolicy = *cmp.Or(in.EvictionPolicy, &r.Spec.EvictionPolicy)
-	r.Password = *cmp.Or(in.Password, &r.Password)
+	if keep := in.PreviousPasswordSeconds; keep != nil && (*keep < 0 || *keep > api.MaxPreviousPasswordSeconds) {
+		return refusal.Invalid("previous_password_seconds %d is not valid: it must be 0 to %d", *keep, api.MaxPreviousPasswordSeconds)
+	}
+	r.SetPassword(in.Password, in.PreviousPasswordSeconds)
 	r.SetLabels(in.Labels)
 	return validate(r.Spec, in.Password)
 }
@@ -103,6 +104,6 @@ func show(r record) api.Instance {
 	return api.Instance{
 		ID: r.ID, Name: r.Name, MemoryMegabytes: r.Spec.MemoryMegabytes, EvictionPolicy: r.Spec.EvictionPolicy,
 		EngineVersion: r.Version, Status: r.Status, Message: r.Message, Hostname: r.Hostname(), Port: r.Port, Username: username,
-		Labels: r.Labels, CreatedAt: r.CreatedAt,
+		Labels: r.Labels, CreatedAt: r.CreatedAt, PreviousPasswordExpiresAt: r.PreviousExpiresAt,
 	}
 }

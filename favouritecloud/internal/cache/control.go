@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
 // controlTimeout is how long a server may take to answer all commands of a connection.
@@ -24,7 +26,7 @@ const controlTimeout = 5 * time.Second
 const maxReply = 1 << 20
 
 // A replyError is an error reply of the server.
-type replyError struct{ message string }
+type replyError struct{ code, message string }
 
 func (e *replyError) Error() string { return "server replied: " + e.message }
 
@@ -33,22 +35,20 @@ func isRefusal(err error) bool {
 	return refused
 }
 
-// A control is a connection of the cloud's own user to a server.
+// A control is a connection to a server, of the cloud's own user but for Opens.
 type control struct {
 	conn    net.Conn
 	replies *bufio.Reader
 }
 
 // dial connects to the server that uses the data folder, the only one that can listen there.
-func dial(ctx context.Context, data, secret string) (*control, error) {
+func dial(ctx context.Context, data, user, password string) (*control, error) {
 	folder, err := os.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
 	defer folder.Close() // only read
-	// Linux limits the path of a socket to 107 characters; that of the folder may be longer.
-	short := filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), socketName)
-	conn, err := (&net.Dialer{Timeout: controlTimeout}).DialContext(ctx, "unix", short)
+	conn, err := (&net.Dialer{Timeout: controlTimeout}).DialContext(ctx, "unix", filepath.Join(host.ShortPath(folder.Fd()), socketName))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
@@ -59,7 +59,7 @@ func dial(ctx context.Context, data, secret string) (*control, error) {
 	}
 	err = conn.SetDeadline(deadline)
 	if err == nil {
-		_, err = c.do("AUTH", controlUser, secret)
+		_, err = c.do("AUTH", user, password)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connecting to server: %w", err), conn.Close())
@@ -96,7 +96,8 @@ func (c *control) reply() (string, error) {
 	case '+', ':':
 		return rest, nil
 	case '-':
-		return "", &replyError{message: rest}
+		code, _, _ := strings.Cut(rest, " ")
+		return "", &replyError{code, rest}
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil || n > maxReply || kind != '$' && kind != '*' {

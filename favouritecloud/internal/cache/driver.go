@@ -66,7 +66,7 @@ type driver struct{ service.Site[Spec] }
 
 // Find returns the server that an earlier cloud started.
 func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
-	c, err := dial(ctx, d.Data(), r.Spec.Secret)
+	c, err := dial(ctx, d.Data(), controlUser, r.Spec.Secret)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
 		return nil, host.ErrEnded
 	}
@@ -106,8 +106,8 @@ func (d *driver) start(with host.Program, port int, r record) (*host.Server, err
 	if err != nil {
 		return nil, fmt.Errorf("creating data folder: %w", err)
 	}
-	config := filepath.Join(d.Path, "redis.conf")
-	if err := d.writeConfig(config, configuration(d.Data(), port, r)); err != nil {
+	config, err := d.WriteConfig("redis.conf", configuration(d.Data(), port, r))
+	if err != nil {
 		return nil, fmt.Errorf("writing configuration: %w", err)
 	}
 	cmd := exec.Command(with.Path, config)
@@ -115,45 +115,37 @@ func (d *driver) start(with host.Program, port int, r record) (*host.Server, err
 	return d.Start(cmd)
 }
 
-func (d *driver) writeConfig(path, content string) error {
-	owner, err := d.DataOwner()
-	if err != nil {
-		return err
-	}
-	unfinished := path + ".new"
-	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // Left by a crash, it may belong to the server's account already.
-	}
-	if err := errors.Join(os.WriteFile(unfinished, []byte(content), 0o600), owner.Own(unfinished)); err != nil {
-		return err
-	}
-	return os.Rename(unfinished, path)
-}
-
-// Settle waits for the server and applies its settings. Connections stay open, also those that were opened with another password.
-func (d *driver) Settle(ctx context.Context, s *host.Server, r record) (service.Seen, error) {
-	var seen service.Seen
-	err := s.AwaitReady(ctx, func(ctx context.Context) bool {
-		c, err := dial(ctx, d.Data(), r.Spec.Secret)
+// AwaitReady waits for the server.
+func (d *driver) AwaitReady(ctx context.Context, s *host.Server, r record) error {
+	return s.AwaitReady(ctx, func(ctx context.Context) bool {
+		c, err := dial(ctx, d.Data(), controlUser, r.Spec.Secret)
 		if err != nil {
-			return false
+			return isRefusal(err) // for example for lack of free connections: Settle has the cause
 		}
 		defer c.close()
 		status, err := c.status()
-		seen = service.Seen{Version: status.version, Port: status.port}
-		return err == nil && !status.loading && status.pid == s.Pid()
+		return isRefusal(err) || err == nil && !status.loading && status.pid == s.Pid() // such as BUSY during a script
 	})
-	if err != nil {
-		return seen, err
-	}
-	return seen, d.apply(ctx, r)
 }
 
-// apply applies the record to the running server. Errors contain no password.
-func (d *driver) apply(ctx context.Context, r record) error {
-	c, err := dial(ctx, d.Data(), r.Spec.Secret)
+// Opens reports whether the running server accepts a password of the clients' user.
+func (d *driver) Opens(ctx context.Context, _ record, password string) (bool, error) {
+	c, err := dial(ctx, d.Data(), username, password)
+	if answer, answered := errors.AsType[*replyError](err); answered && answer.code == "WRONGPASS" {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
+	}
+	c.close()
+	return true, nil
+}
+
+// Settle applies the settings. Connections stay open, also those that were opened with another password. Errors contain no password.
+func (d *driver) Settle(ctx context.Context, _ *host.Server, r record) (service.Seen, error) {
+	c, err := dial(ctx, d.Data(), controlUser, r.Spec.Secret)
+	if err != nil {
+		return service.Seen{}, err
 	}
 	defer c.close()
 	for _, command := range [][]string{
@@ -161,17 +153,22 @@ func (d *driver) apply(ctx context.Context, r record) error {
 		append([]string{"ACL", "SETUSER", username}, clientRules(r)...),
 	} {
 		if _, err := c.do(command...); err != nil {
-			return fmt.Errorf("changing settings: %w", err)
+			return service.Seen{}, fmt.Errorf("changing settings: %w", err)
 		}
 	}
-	return nil
+	status, err := c.status()
+	return service.Seen{Version: status.version, Port: status.port}, err
 }
 
 func memory(r record) string { return strconv.Itoa(r.Spec.MemoryMegabytes << 20) }
 
 // clientRules are the permissions of clients, as ACL rules.
 func clientRules(r record) []string {
-	return []string{"reset", "on", passwordRule(r.Password), "~*", "&*", "+@all", "-@admin"}
+	rules := []string{"reset", "on", passwordRule(r.Password), "~*", "&*", "+@all", "-@admin"}
+	if r.PreviousPassword != "" {
+		rules = append(rules, passwordRule(r.PreviousPassword))
+	}
+	return rules
 }
 
 // passwordRule is the ACL rule that adds a password by its hash.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
@@ -80,6 +81,9 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := d.AwaitReady(t.Context(), s, r); err != nil {
+		t.Fatal(err)
+	}
 	if seen, err := d.Settle(t.Context(), s, r); seen.Version == "" || seen.Port != port || err != nil {
 		t.Errorf("%+v, %v", seen, err)
 	}
@@ -88,9 +92,25 @@ func TestDriver(t *testing.T) {
 	if _, err := d.Find(t.Context(), guessed); err == nil || !isRefusal(err) {
 		t.Errorf("without the secret: %v", err)
 	}
-	if err := d.apply(t.Context(), nonsense); err == nil || strings.Contains(err.Error(), r.Password) {
+	if _, err := d.Settle(t.Context(), s, nonsense); err == nil || strings.Contains(err.Error(), r.Password) {
 		t.Errorf("applying nonsense: %v", err)
 	}
+	c, err := dial(t.Context(), d.Data(), controlUser, r.Spec.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.do("CONFIG", "SET", "maxclients", "1"); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := d.AwaitReady(waiting, s, r); err != nil {
+		t.Errorf("a server without a free connection answers: %v", err)
+	}
+	if _, err := c.do("CONFIG", "SET", "maxclients", "100"); err != nil {
+		t.Error(err)
+	}
+	c.close()
 	adopted, err := d.Find(t.Context(), r)
 	if err != nil || adopted == nil || adopted.Pid() != s.Pid() {
 		t.Fatalf("the server is not found: %v, %v", adopted, err)

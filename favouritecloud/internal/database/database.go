@@ -25,8 +25,8 @@ const username = "postgres"
 
 // Spec is the part of records that only databases have.
 type Spec struct {
-	FancinessLevel  int      // the desired one
-	FormerPasswords []string // those that the server may have while a change of Password is not known to be applied
+	FancinessLevel   int // the desired one
+	PasswordRequests int // counts the requests for a password since the server is known to have had the desired one
 }
 
 // Service is the database service.
@@ -67,8 +67,9 @@ func create(in api.CreateInstanceInput) (r record, err error) {
 func update(r *record, in api.UpdateInstanceInput) error {
 	r.Spec.FancinessLevel = *cmp.Or(in.FancinessLevel, &r.Spec.FancinessLevel)
 	r.SetLabels(in.Labels)
-	if in.Password != nil && *in.Password != r.Password {
-		changePassword(r, *in.Password)
+	if in.Password != nil { // also the present one, since the server may have another
+		r.Password = *in.Password
+		r.Spec.PasswordRequests++
 	}
 	return validate(r.Spec.FancinessLevel, in.Password)
 }

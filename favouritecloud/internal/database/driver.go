@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
@@ -104,7 +103,8 @@ func isServer(data string, info host.Info, file pidFile) bool {
 
 // Fits reports whether the server has the desired settings: all of them require a restart.
 func (d *driver) Fits(s *host.Server, r record) bool {
-	return setting(s, "max_connections") == r.Spec.FancinessLevel && setting(s, "port") != 0
+	return setting(s, "max_connections") == r.Spec.FancinessLevel && setting(s, "port") != 0 &&
+		slices.ContainsFunc(s.Args, func(arg string) bool { return strings.HasPrefix(arg, socketSetting) })
 }
 
 // setting returns a setting of a server, from its arguments; 0 if it was not started with it.
@@ -157,12 +157,12 @@ func (d *driver) initialize(ctx context.Context, with host.Program) error {
 		return err
 	}
 	err = d.CreateData(func(path string) error {
-		return errors.Join(d.initdb(ctx, with, path, password), syncAll(path))
+		return errors.Join(d.initdb(ctx, with, path, password), host.Sync(path))
 	})
 	if err != nil {
 		return fmt.Errorf("initializing data folder: %w", err)
 	}
-	return syncAll(d.Path)
+	return host.Sync(d.Path)
 }
 
 func (d *driver) initdb(ctx context.Context, with host.Program, target, password string) error {
@@ -198,52 +198,48 @@ func environment(with host.Program) []string {
 	return []string{"PATH=" + filepath.Dir(with.Path) + ":/usr/local/bin:/usr/bin:/bin", "LC_ALL=" + locale(), "TZ=UTC"}
 }
 
-// syncAll writes the folder's whole file system to disk.
-func syncAll(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer f.Close() // only read
-	if err := unix.Syncfs(int(f.Fd())); err != nil {
-		return fmt.Errorf("writing %s to disk: %w", folder, err)
-	}
-	return nil
-}
-
 func (d *driver) start(with host.Program, port, maxConnections int) (*host.Server, error) {
 	// A server refuses to start while the pid in this file exists, whatever process has it now. Its own check of shared memory
 	// still detects a process of this folder.
 	if err := os.Remove(filepath.Join(d.Data(), pidFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("starting server: removing the previous pid file: %w", err)
 	}
+	socket, err := d.newSocketFolder()
+	if err != nil {
+		return nil, fmt.Errorf("starting server: creating the folder of its socket: %w", err)
+	}
+	hba, err := d.WriteConfig(accessName, access)
+	if err != nil {
+		return nil, fmt.Errorf("starting server: writing %s: %w", accessName, err)
+	}
 	cmd := exec.Command(with.Path, "-D", d.Data(),
 		"-c", "port="+strconv.Itoa(port),
 		"-c", "max_connections="+strconv.Itoa(maxConnections),
 		"-c", "listen_addresses="+host.Loopback,
-		"-c", "unix_socket_directories=",
+		"-c", socketSetting+socket,
+		"-c", "hba_file="+hba,
 		"-c", "shared_buffers=16MB",
 		"-c", "jit=off")
 	cmd.Env = environment(with)
 	return d.Start(cmd)
 }
 
-// Settle waits for the server and sets its password.
-func (d *driver) Settle(ctx context.Context, s *host.Server, r record) (service.Seen, error) {
-	port := setting(s, "port")
-	err := s.AwaitReady(ctx, func(ctx context.Context) bool {
+// AwaitReady waits for the server.
+func (d *driver) AwaitReady(ctx context.Context, s *host.Server, _ record) error {
+	return s.AwaitReady(ctx, func(ctx context.Context) bool {
 		file, err := readPidFile(d.Data())
 		// Without this check, another program may listen on the port.
-		return err == nil && file.pid == s.Pid() && file.ready && acceptsConnections(ctx, port)
+		return err == nil && file.pid == s.Pid() && file.ready && acceptsConnections(ctx, setting(s, "port"))
 	})
-	if err != nil {
-		return service.Seen{}, err
-	}
-	if err := d.applyPassword(ctx, port, r); err != nil {
+}
+
+// Settle sets the password.
+func (d *driver) Settle(ctx context.Context, s *host.Server, r record) (service.Seen, error) {
+	if err := d.applyPassword(ctx, s, r); err != nil {
 		return service.Seen{}, err
 	}
 	major, err := d.major()
-	return service.Seen{Version: major, Port: port}, err
+	return service.Seen{Version: major, Port: setting(s, "port")}, err
 }
 
 // major returns the major version of PostgreSQL that the data belongs to.

@@ -5,8 +5,11 @@ package database
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,52 +18,62 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
-// The password of a server is part of its data, and changing it requires the current one. So the record keeps every possible
-// current password from the request for a change until the change is known to be applied: the server has the desired password
-// or a former one, and without former ones it has the desired one.
+// Users can change the password of a server with SQL. So the cloud administers servers through a socket that needs none. Only root and the
+// account of the servers can enter its folder, who can read the data anyway. The server itself can, too, and a function such as that of
+// extension dblink connects to where a user of the server says. So the name of the folder is a secret, a new one at each start, which
+// PostgreSQL shows only to those who may read all settings.
 
-// changePassword sets the desired password of a record.
-func changePassword(r *record, desired string) {
-	if len(r.Spec.FormerPasswords) == 0 {
-		r.Spec.FormerPasswords = []string{r.Password}
+const (
+	accessName    = "pg_hba.conf" // in the folder of the server, with the content access
+	access        = "local all,replication " + username + " trust\nhost all,replication all " + host.Loopback + "/32 scram-sha-256\n"
+	socketPrefix  = "socket-"
+	socketSetting = "unix_socket_directories=../" // from the data folder, where servers work: Linux limits the length of the path
+)
+
+// newSocketFolder creates a folder for the socket, and removes those of former starts.
+func (d *driver) newSocketFolder() (name string, err error) {
+	owner, errOwner := d.DataOwner()
+	entries, err := os.ReadDir(d.Path)
+	if err := errors.Join(errOwner, err); err != nil {
+		return "", err
 	}
-	r.Password = desired
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), socketPrefix) {
+			if err := os.RemoveAll(filepath.Join(d.Path, e.Name())); err != nil {
+				return "", err
+			}
+		}
+	}
+	name = socketPrefix + rand.Text()
+	path := filepath.Join(d.Path, name)
+	return name, errors.Join(os.Mkdir(path, 0o700), owner.Own(path))
 }
 
-// applyPassword sets the desired password of the running server, if it may have another one.
-func (d *driver) applyPassword(ctx context.Context, port int, r record) error {
-	if len(r.Spec.FormerPasswords) == 0 {
+// openSocketFolder opens the folder of a server's socket.
+func (d *driver) openSocketFolder(s *host.Server) (*os.File, error) {
+	for _, arg := range s.Args {
+		if name, ok := strings.CutPrefix(arg, socketSetting); ok {
+			return os.Open(filepath.Join(d.Path, name))
+		}
+	}
+	return nil, errors.New("the server was started by an earlier version and has no socket of its own: it is about to be restarted")
+}
+
+// applyPassword sets the desired password of the running server, unless the server is known to have it.
+func (d *driver) applyPassword(ctx context.Context, s *host.Server, r record) error {
+	if r.Spec.PasswordRequests == 0 {
 		return nil
 	}
-	desired := r.Password
-	current, err := findPassword(ctx, port, append([]string{desired}, r.Spec.FormerPasswords...))
-	if errors.Is(err, errWrongPassword) {
-		return errors.New("the password cannot be changed because it was changed with SQL: " +
-			"first update it to the one that the server has now")
-	}
-	if err != nil {
+	if err := d.setPassword(ctx, s, r.Password); err != nil {
 		return fmt.Errorf("changing password: %w", err)
 	}
-	if current != desired {
-		// The desired password may change again in the meantime, so this attempt is recorded first.
-		if err := d.recordPassword(func(r *record) { r.Spec.FormerPasswords = []string{current, desired} }); err != nil {
-			return err
-		}
-		if err := setPassword(ctx, port, current, desired); err != nil {
-			return fmt.Errorf("changing password: %w", err)
-		}
-		d.Log.Info("password changed")
-	}
-	return d.recordPassword(func(r *record) {
-		if r.Spec.FormerPasswords = nil; r.Password != desired {
-			r.Spec.FormerPasswords = []string{desired}
+	d.Log.Info("password changed")
+	_, err := d.Update(func(now *record) {
+		if now.Spec.PasswordRequests == r.Spec.PasswordRequests { // else there is another desired one by now
+			now.Spec.PasswordRequests = 0
 		}
 	})
-}
-
-// recordPassword changes the record, unless the instance has been deleted.
-func (d *driver) recordPassword(change func(*record)) error {
-	if _, err := d.Update(change); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("recording password: %w", err)
 	}
 	return nil
@@ -68,59 +81,70 @@ func (d *driver) recordPassword(change func(*record)) error {
 
 // firstPassword returns the password for data that is about to be created, and records that the server will have no other.
 func (d *driver) firstPassword() (string, error) {
-	r, err := d.Update(func(r *record) { r.Spec.FormerPasswords = nil })
+	r, err := d.Update(func(r *record) { r.Spec.PasswordRequests = 0 })
 	if err != nil {
 		return "", fmt.Errorf("recording password: %w", err)
 	}
 	return r.Password, nil
 }
 
-// errWrongPassword reports that the server refused every password that was tried.
-var errWrongPassword = errors.New("the server refuses the password")
-
-// findPassword returns the first candidate that is the password of the superuser, or errWrongPassword. Errors contain none.
-func findPassword(ctx context.Context, port int, candidates []string) (string, error) {
-	for _, password := range candidates {
-		conn, err := connect(ctx, port, password)
-		if errors.Is(err, errWrongPassword) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		return password, conn.Close(ctx)
-	}
-	return "", errWrongPassword
-}
-
 // setPassword changes the password of the superuser. The change is on disk when it returns nil. Errors contain no password.
-func setPassword(ctx context.Context, port int, current, desired string) error {
-	conn, err := connect(ctx, port, current)
+func (d *driver) setPassword(ctx context.Context, s *host.Server, desired string) error {
+	conn, err := d.administer(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx) // The change is committed.
-	statement := "ALTER ROLE " + username + " PASSWORD '" + strings.ReplaceAll(desired, "'", "''") + "'"
+	statement := "ALTER ROLE " + username + " PASSWORD '" + strings.ReplaceAll(desired, "'", "''") + "' VALID UNTIL 'infinity'"
 	return conn.Exec(ctx, statement).Close()
 }
 
-// connect opens a session that logs no statements, since they contain passwords.
-func connect(ctx context.Context, port int, password string) (*pgconn.PgConn, error) {
-	target := fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", host.Loopback, port, username)
-	config, err := pgconn.ParseConfig(target)
+// administer opens a session of the superuser that logs no statements, since they contain passwords.
+func (d *driver) administer(ctx context.Context, s *host.Server) (*pgconn.PgConn, error) {
+	folder, err := d.openSocketFolder(s)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
-	config.Password, config.ConnectTimeout = password, pingTimeout
-	config.RuntimeParams = map[string]string{
-		"log_statement": "none", "log_min_error_statement": "panic", "log_min_duration_statement": "-1",
-		"standard_conforming_strings": "on", "password_encryption": "scram-sha-256", "synchronous_commit": "on",
+	defer folder.Close() // only read
+	return connect(ctx, host.ShortPath(folder.Fd()), setting(s, "port"), func(c *pgconn.Config) {
+		c.RuntimeParams = map[string]string{
+			"log_statement": "none", "log_min_error_statement": "panic", "log_min_duration_statement": "-1",
+			"standard_conforming_strings": "on", "password_encryption": "scram-sha-256", "synchronous_commit": "on",
+		}
+	})
+}
+
+// Opens reports whether the running server accepts a password of its superuser.
+func (d *driver) Opens(ctx context.Context, r record, password string) (bool, error) {
+	server, err := d.Find(ctx, r)
+	if err != nil {
+		return false, err
 	}
+	server.Close()
+	conn, err := connect(ctx, host.Loopback, setting(server, "port"), func(c *pgconn.Config) {
+		c.Password, c.RequireAuth = password, "scram-sha-256" // which reveals no password to another program on the port
+	})
+	if answer, answered := errors.AsType[*pgconn.PgError](err); answered && strings.HasPrefix(answer.Code, invalidAuthorization) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, conn.Close(ctx)
+}
+
+// invalidAuthorization is the class of the SQLSTATEs of refused logins.
+const invalidAuthorization = "28"
+
+// connect opens a session of the superuser.
+func connect(ctx context.Context, at string, port int, configure func(*pgconn.Config)) (*pgconn.PgConn, error) {
+	config, err := pgconn.ParseConfig(fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", at, port, username))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to server: %w", err)
+	}
+	config.ConnectTimeout, config.RuntimeParams = pingTimeout, nil
+	configure(config)
 	conn, err := pgconn.ConnectConfig(ctx, config)
-	const invalidPassword = "28P01"
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == invalidPassword {
-		return nil, errWrongPassword
-	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}

@@ -39,6 +39,7 @@ const (
 //
 //	<folder>/            0711, owned by this process's account
 //	<folder>/server.log  the server's output
+//	<folder>/*.conf      0600, owned by the server's account; written before every start
 //	<folder>/data/       0700, owned by the server's account
 type Folder struct {
 	Path  string      // absolute and free of symbolic links. The folder need not exist.
@@ -64,6 +65,32 @@ func (f *Folder) HasData() (bool, error) {
 	return err == nil, err
 }
 
+// DataSize returns how many bytes the files of the data have. A running server creates and removes files meanwhile.
+func (f *Folder) DataSize() (size int64, err error) {
+	err = filepath.WalkDir(f.Data(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) && path != f.Data() {
+			return nil
+		}
+		return err
+	})
+	return size, err
+}
+
+// FreeSpace returns how many bytes are free on the disk of a folder.
+func FreeSpace(folder string) (int64, error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(folder, &disk); err != nil {
+		return 0, fmt.Errorf("reading free space of %s: %w", folder, err)
+	}
+	return int64(disk.Bavail) * disk.Bsize, nil
+}
+
 // CreateData creates the data, which must not exist. fill fills the folder at path, which the owner of the data owns.
 func (f *Folder) CreateData(fill func(path string) error) error {
 	unfinished := f.Data() + ".new"
@@ -77,6 +104,31 @@ func (f *Folder) CreateData(fill func(path string) error) error {
 		return err
 	}
 	return os.Rename(unfinished, f.Data())
+}
+
+// WriteConfig writes a file beside the data, which the owner of the data owns, and returns its path.
+func (f *Folder) WriteConfig(name, content string) (path string, err error) {
+	owner, err := f.DataOwner()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(f.Path, name)
+	unfinished := path + ".new"
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err // Left by a crash, it may belong to the server's account already.
+	}
+	if err := errors.Join(os.WriteFile(unfinished, []byte(content), 0o600), owner.Own(unfinished)); err != nil {
+		return "", err
+	}
+	return path, os.Rename(unfinished, path)
+}
+
+// ShortPath returns a path of an open folder for the sockets in it: Linux limits paths of sockets to 107 characters.
+func ShortPath(folder uintptr) string { return fmt.Sprintf("/proc/self/fd/%d", folder) }
+
+// EmptyFolder creates a folder, which the owner of the data owns, in place of what is there.
+func (f *Folder) EmptyFolder(path string) error {
+	return errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o700), f.Owner.Own(path))
 }
 
 // DataOwner returns the account that owns the data: the server must run as this one.
@@ -184,6 +236,8 @@ func (f *Folder) Adopt(p *Process, args []string) *Server {
 	return &Server{Process: p, Args: args, folder: f, logStart: logSize(f.log())}
 }
 
+var errSilent = errors.New("the server runs, but does not accept connections; it is not restarted, and the instance is ONLINE when it does")
+
 // AwaitReady waits until isReady returns true. It fails when ctx ends, or the server, then with the last cause in its log.
 func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) bool) error {
 	tick := time.NewTicker(readyPoll)
@@ -193,6 +247,9 @@ func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) b
 		case <-s.Exited():
 			return fmt.Errorf("server ended while starting: %s", LastCause(logSince(s.folder.log(), s.logStart), s.folder.Marks...))
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return errSilent
+			}
 			return fmt.Errorf("waiting for server to accept connections: %w", ctx.Err())
 		case <-tick.C:
 		}
@@ -274,4 +331,17 @@ func LastCause(output string, marks ...string) string {
 		}
 	}
 	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// Sync writes the whole file system of a folder to disk.
+func Sync(folder string) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("writing %s to disk: %w", folder, err)
+	}
+	return nil
 }

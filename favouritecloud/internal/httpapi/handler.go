@@ -8,6 +8,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
@@ -36,13 +38,15 @@ type Config struct {
 	Services       []Service         // the services of projects
 	Faults         *faults.Injector  // injects faults into calls and counts them; nil disables both
 	AdminTokenHash [sha256.Size]byte // the SHA-256 of the admin token
-	Log            *slog.Logger      // receives every request at level debug, and internal errors
+	Backup         func(ctx context.Context, w io.Writer, skip []string) error
+	Log            *slog.Logger // receives every request at level debug, and internal errors
 }
 
 // API is the HTTP handler of the cloud.
 type API struct {
 	Config
-	routes *http.ServeMux
+	routes  *http.ServeMux
+	copying sync.Mutex // held by a backup: two would copy each server twice at once
 }
 
 // New returns the handler of all routes.
@@ -50,6 +54,7 @@ func New(c Config) *API {
 	a := &API{Config: c, routes: http.NewServeMux()}
 	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	a.handle("POST "+inProject+"keys", a.forAdmin(a.createKey))
+	a.handle("POST /v1/backup", a.forAdmin(a.backup))
 	for _, s := range c.Services {
 		a.addService(s)
 	}
@@ -68,6 +73,22 @@ func (a *API) handle(pattern string, serve route) {
 			a.respondError(w, r, err)
 		}
 	})
+}
+
+// backup sends a tar archive. Unlike other requests it has no time limit.
+func (a *API) backup(w http.ResponseWriter, r *http.Request) error {
+	if !a.copying.TryLock() {
+		return refusal.Conflict("another backup of this cloud runs: repeat this one when that has ended")
+	}
+	defer a.copying.Unlock()
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-tar")
+	if err := a.Backup(r.Context(), w, r.URL.Query()["skip"]); err != nil {
+		a.Log.Error("backup failed", "error", err) // The archive has the error too, or no end.
+	}
+	return nil
 }
 
 // ServeHTTP answers one request and logs it, without header, query and body, since they may contain secrets.

@@ -5,8 +5,10 @@ package httpapi
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +25,12 @@ type Service struct {
 	Path, Field string
 	// IgnoresKeys is true if every create request creates another resource, whatever its idempotency key.
 	IgnoresKeys bool
-	// Autoscale answers POST …/NAME:autoscale, if there is such a route.
-	Autoscale func(project, name string, decode service.Decode) (any, error)
+	Verbs       map[string]Verb // answer POST …/NAME:VERB
 	Resources
 }
+
+// A Verb answers a request about one resource, other than those of HTTP.
+type Verb func(ctx context.Context, project, name string, decode service.Decode) (any, error)
 
 // Resources are the operations of a service: see service.Service.
 type Resources interface {
@@ -67,15 +71,17 @@ func (a *API) addService(s Service) {
 	one(http.MethodDelete, all+"/{name}", http.StatusAccepted, func(_ *http.Request, project, name string) (any, error) {
 		return s.Delete(project, name)
 	})
-	if s.Autoscale == nil {
+	if len(s.Verbs) == 0 {
 		return
 	}
-	one(http.MethodPost, all+"/{name}", http.StatusOK, func(r *http.Request, project, verb string) (any, error) {
-		name, ok := strings.CutSuffix(verb, ":autoscale")
+	one(http.MethodPost, all+"/{name}", http.StatusOK, func(r *http.Request, project, target string) (any, error) {
+		name, verb, _ := strings.Cut(target, ":")
+		do, ok := s.Verbs[verb]
 		if !ok {
-			return nil, refusal.NotFound("POST is not supported at %s: use NAME:autoscale", r.URL.Path)
+			return nil, refusal.NotFound("POST is not supported at %s: use NAME:%s", r.URL.Path,
+				strings.Join(slices.Sorted(maps.Keys(s.Verbs)), " or NAME:"))
 		}
-		return s.Autoscale(project, name, decoder(r))
+		return do(r.Context(), project, name, decoder(r))
 	})
 }
 

@@ -129,7 +129,7 @@ func changedRepair(current *api.Repair, in api.RepairInput) *api.Repair {
 }
 
 // Autoscale answers a request to set the desired size, as the autoscaler does.
-func (s *NodeGroups) Autoscale(project, name string, decode service.Decode) (any, error) {
+func (s *NodeGroups) Autoscale(_ context.Context, project, name string, decode service.Decode) (any, error) {
 	return s.Update(project, name, func(change any) error {
 		var in api.AutoscaleInput
 		if err := decode(&in); err != nil {

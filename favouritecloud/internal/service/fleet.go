@@ -28,6 +28,7 @@ type Environment struct {
 	Account       host.Account  // owns the data of new servers
 	RetryInterval time.Duration // the longest pause between attempts
 	Log           *slog.Logger  // receives the events of servers
+	Kept          func() bool   // whether servers are to outlive Run; nil: no
 }
 
 // Servers describes the servers of a service.
@@ -57,10 +58,12 @@ type Site[Spec any] struct {
 	*host.Folder
 	// Update changes the record of the server and returns the result. The error is store.ErrNotFound when there is none.
 	Update func(change func(*Record[Spec])) (Record[Spec], error)
-	Log    *slog.Logger // receives the events of the server
+	// Installed returns the programs that are installed.
+	Installed func(context.Context) ([]host.Program, error)
+	Log       *slog.Logger // receives the events of the server
 }
 
-// A Driver runs the server of one record. Its methods are called one at a time.
+// A Driver runs the server of one record. Its methods are called one at a time, but for Backup and Opens.
 type Driver[Spec any] interface {
 	// Find returns the server that an earlier cloud started. The error is host.ErrEnded if none runs.
 	Find(ctx context.Context, r Record[Spec]) (*host.Server, error)
@@ -68,8 +71,14 @@ type Driver[Spec any] interface {
 	Fits(s *host.Server, r Record[Spec]) bool
 	// Prepare returns the function that starts one of the programs. The current server, if any, is stopped in between.
 	Prepare(ctx context.Context, r Record[Spec], installed []host.Program) (start func(port int) (*host.Server, error), err error)
-	// Settle waits until the server accepts connections and applies the rest of the record to it.
+	// AwaitReady waits until the server accepts connections. It is called every few seconds and is cheap while the server does.
+	AwaitReady(ctx context.Context, s *host.Server, r Record[Spec]) error
+	// Settle applies the rest of the record to a server that is ready.
 	Settle(ctx context.Context, s *host.Server, r Record[Spec]) (Seen, error)
+	// Opens reports whether the running server accepts a password. The error is about other failures and contains no password.
+	Opens(ctx context.Context, r Record[Spec], password string) (bool, error)
+	// Backup copies the data of the running server into an empty folder of its account. The copy may become the data of a server.
+	Backup(ctx context.Context, r Record[Spec], target string) error
 }
 
 // Seen is the observed state of a server that accepts connections.
@@ -81,10 +90,11 @@ type Seen struct {
 // fleet holds the records of a service and manages their servers, if any.
 type fleet[Spec any] struct {
 	Environment
-	Records  store.Table[Record[Spec]] // the records of the service
-	servers  *Servers[Spec]            // nil if resources are records only
-	replays  store.Table[replay]       // by idempotency key
-	choosing sync.Mutex                // held while a port is chosen, so that no two servers get the same
+	Records  store.Table[Record[Spec]]          // the records of the service
+	servers  *Servers[Spec]                     // nil if resources are records only
+	replays  store.Table[replay]                // by idempotency key
+	free     func(folder string) (int64, error) // bytes on the disk of a folder
+	choosing sync.Mutex                         // held while a port is chosen, so that no two servers get the same
 
 	mu      sync.Mutex
 	workers map[int]*worker[Spec] // by id
@@ -169,7 +179,7 @@ func (f *fleet[Spec]) Recover(ctx context.Context) error {
 	known := map[string]bool{}
 	for _, r := range records {
 		known[f.folderName(r.ID)] = true
-		if err := f.correct(ctx, r); err != nil {
+		if err := errors.Join(f.correct(ctx, r), removeCopies(filepath.Join(f.Folder, f.folderName(r.ID)))); err != nil {
 			return fmt.Errorf("recovering instance %q: %w", r.Name, err)
 		}
 	}
@@ -189,7 +199,7 @@ func (f *fleet[Spec]) Recover(ctx context.Context) error {
 	return nil
 }
 
-// correct changes the status of an instance that is ONLINE while its server is down.
+// correct changes the status of an instance that is ONLINE while its server is down or does not answer.
 func (f *fleet[Spec]) correct(ctx context.Context, r Record[Spec]) error {
 	if r.Status != sdk.StatusOnline {
 		return nil
@@ -197,16 +207,19 @@ func (f *fleet[Spec]) correct(ctx context.Context, r Record[Spec]) error {
 	w := newWorker(f, r, ctx)
 	defer w.interrupt()
 	defer w.forget()
-	if running, err := w.find(ctx, r); err != nil || running {
-		return err
+	running, err := w.find(ctx, r)
+	if running || ctx.Err() != nil {
+		return ctx.Err()
 	}
-	_, err := w.update(func(r *Record[Spec]) {
-		r.Status, r.Message = sdk.StatusFailed, "the cloud was restarted; restarting the server"
-	})
+	message := "the cloud was restarted; restarting the server"
+	if err != nil { // one server that does not answer must not keep the cloud from its start
+		message = err.Error()
+	}
+	_, err = w.update(func(r *Record[Spec]) { r.Status, r.Message = sdk.StatusFailed, message })
 	return err
 }
 
-// Run manages all servers until ctx ends, then stops them and returns.
+// Run manages all servers until ctx ends, then stops them, unless they are kept, and returns.
 func (f *fleet[Spec]) Run(ctx context.Context) error {
 	records, err := f.all()
 	if err != nil {
@@ -255,6 +268,14 @@ func (f *fleet[Spec]) interrupt(id int) {
 	if w, ok := f.workers[id]; ok {
 		w.interrupt()
 	}
+}
+
+// checkInterval returns the average pause between the checks of a server. Each starts a process of PostgreSQL and uses three
+// milliseconds of a processor: all servers together get ten a second.
+func (f *fleet[Spec]) checkInterval() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(5*time.Second, time.Duration(len(f.workers))*100*time.Millisecond)
 }
 
 func (f *fleet[Spec]) folderName(id int) string { return f.servers.Prefix + strconv.Itoa(id) }

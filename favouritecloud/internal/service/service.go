@@ -53,6 +53,44 @@ type Server struct {
 	Version    string // the desired version of the server's programs; empty for any, until one was chosen
 	Port       int    // the port of the server; 0 until one was chosen
 	Generation int    // counts the changes of the desired state
+	// PreviousPassword opens the server beside Password until PreviousExpiresAt; empty for none. Services support it or not.
+	PreviousPassword  string
+	PreviousExpiresAt time.Time
+}
+
+// SetPassword changes the password, unless it is nil. The server accepts the previous one for the seconds that keep has beside it, by
+// default not at all. Repeated with the same password it changes only how long that is.
+func (s *Server) SetPassword(password *string, keep *int) {
+	s.endPrevious()
+	changed := password != nil && *password != s.Password
+	if changed {
+		s.PreviousPassword, s.Password = s.Password, *password
+	}
+	if changed || keep != nil {
+		s.PreviousExpiresAt = time.Time{}
+	}
+	if keep != nil && *keep > 0 { // in whole seconds, as the API shows it: at least as long as requested
+		s.PreviousExpiresAt = time.Now().UTC().Truncate(time.Second).Add(time.Duration(*keep+1) * time.Second)
+	}
+	s.endPrevious()
+}
+
+// endPrevious ends the previous password if its time is up, and reports whether it did.
+func (s *Server) endPrevious() bool {
+	if s.PreviousPassword != "" && time.Now().Before(s.PreviousExpiresAt) {
+		return false
+	}
+	ended := s.PreviousPassword != ""
+	s.PreviousPassword, s.PreviousExpiresAt = "", time.Time{}
+	return ended
+}
+
+// changed counts a change of the desired state. The status changes in the same write, so that no reader sees the new state as ONLINE.
+func (r *Record[Spec]) changed() {
+	r.Generation++
+	if r.Status == sdk.StatusOnline {
+		r.Status = sdk.StatusUpdating
+	}
 }
 
 // Hostname returns the host name of the server, empty until it has a port.
@@ -102,7 +140,7 @@ type Service[Spec, In, Change any] struct {
 // New returns a service.
 func New[Spec, In, Change any](env Environment, k Kind[Spec, In, Change]) *Service[Spec, In, Change] {
 	return &Service[Spec, In, Change]{Kind: k, fleet: &fleet[Spec]{
-		Environment: env, servers: k.Servers, workers: map[int]*worker[Spec]{},
+		Environment: env, servers: k.Servers, free: host.FreeSpace, workers: map[int]*worker[Spec]{},
 		Records: store.Table[Record[Spec]](k.Noun), replays: store.Table[replay](k.Noun + " replay"),
 	}}
 }
@@ -229,11 +267,8 @@ func (s *Service[Spec, In, Change]) Update(project, name string, decode Decode) 
 		if err := s.Kind.Update(r, in); err != nil {
 			return err
 		}
-		if r.Password != before.Password || !reflect.DeepEqual(r.Spec, before.Spec) {
-			r.Generation++
-			if r.Status == sdk.StatusOnline { // In this write, so that no reader sees the new state as ONLINE.
-				r.Status = sdk.StatusUpdating
-			}
+		if r.Server != before.Server || !reflect.DeepEqual(r.Spec, before.Spec) {
+			r.changed()
 		}
 		return refusal.Labels(r.Labels)
 	})
@@ -268,6 +303,35 @@ func (s *Service[Spec, In, Change]) Delete(project, name string) (any, error) {
 		s.enqueue(r)
 	}
 	return s.show(r, err, project, name)
+}
+
+// checkTimeout is how long a server may take to accept or refuse a password.
+const checkTimeout = 5 * time.Second
+
+// CheckPassword reports whether the server of a resource accepts a password. It tries that on the server, whose password users may have
+// changed there.
+func (s *Service[Spec, In, Change]) CheckPassword(ctx context.Context, project, name string, decode Decode) (any, error) {
+	var in sdk.PasswordCheck
+	if err := decode(&in); err != nil {
+		return nil, err
+	}
+	r, err := s.get(project, name)
+	if err != nil {
+		return s.show(r, err, project, name)
+	}
+	if r.Status != sdk.StatusOnline {
+		return nil, refusal.Conflict("%s %q is %s: a password can be checked while it is %s", s.Noun, name, r.Status, sdk.StatusOnline)
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	w := newWorker(s.fleet, r, ctx)
+	defer w.interrupt()
+	accepted, err := w.driver.Opens(ctx, r, in.Password)
+	if err != nil {
+		s.Log.Info("password cannot be checked", "instance", name, "error", err)
+		return nil, refusal.Conflict("the server of %s %q does not answer", s.Noun, name)
+	}
+	return sdk.PasswordAnswer{Accepted: accepted}, nil
 }
 
 // show returns the answer about a resource, a refusal if there is none. It adds the resource to internal errors.

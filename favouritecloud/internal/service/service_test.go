@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
@@ -20,17 +23,22 @@ import (
 // idle is a Driver whose server never runs.
 type idle struct{}
 
+func (idle) Backup(context.Context, Record[int], string) error { return nil }
+
+func (idle) Opens(context.Context, Record[int], string) (bool, error) { return false, host.ErrEnded }
+
 func (idle) Find(context.Context, Record[int]) (*host.Server, error) { return nil, host.ErrEnded }
 func (idle) Fits(*host.Server, Record[int]) bool                     { return true }
 func (idle) Prepare(context.Context, Record[int], []host.Program) (func(int) (*host.Server, error), error) {
 	return nil, errors.New("no luck")
 }
+func (idle) AwaitReady(context.Context, *host.Server, Record[int]) error     { return nil }
 func (idle) Settle(context.Context, *host.Server, Record[int]) (Seen, error) { return Seen{}, nil }
 
 // newTestWorker returns a worker of a new record in the given state. It is not started.
 func newTestWorker(t *testing.T, status string) *worker[int] {
 	t.Helper()
-	state, err := store.Open(t.TempDir())
+	state, err := store.Open(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +47,7 @@ func newTestWorker(t *testing.T, status string) *worker[int] {
 			t.Error(err)
 		}
 	})
-	env := Environment{Store: state, Folder: t.TempDir(), RetryInterval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	env := Environment{Store: state, Folder: t.TempDir(), RetryInterval: 10 * time.Second, Account: host.Account{UID: os.Geteuid(), GID: os.Getegid()}, Log: slog.New(slog.DiscardHandler)}
 	s := New(env, Kind[int, int, int]{
 		Noun: "thing", Show: func(r Record[int]) any { return r.ID },
 		New:     func(int) (Record[int], error) { return Record[int]{Name: "a"}, nil },
@@ -110,6 +118,69 @@ func TestStatus(t *testing.T) {
 				t.Errorf("after a failure and after a restart of the cloud, -want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A copy that would fill the disk is refused before it begins, and not repeated.
+func TestBackupLeavesSpace(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		free  int64
+		saved bool
+	}{
+		"enough":         {copyReserve + 100, true},
+		"not the copy":   {copyReserve + 99, false},
+		"nearly nothing": {7 << 20, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTestWorker(t, sdk.StatusOnline)
+			w.fleet.free = func(string) (int64, error) { return tc.free, nil }
+			data := w.folder.Data()
+			if err := errors.Join(os.MkdirAll(data, 0o700), os.WriteFile(filepath.Join(data, "table"), make([]byte, 100), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			saved := false
+			err := w.fleet.Backup(t.Context(), nil, func(string, string) error {
+				saved = true
+				return nil
+			})
+			if saved != tc.saved || errors.Is(err, unix.ENOSPC) == tc.saved {
+				t.Errorf("saved: %t, error %v", saved, err)
+			}
+			if left, err := os.ReadDir(filepath.Dir(data)); err != nil || len(left) != 1 {
+				t.Errorf("the folder has %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestFailedInstancesAreReported(t *testing.T) {
+	t.Parallel()
+	w := newTestWorker(t, sdk.StatusOnline)
+	if err := w.fleet.Failed(nil); err != nil {
+		t.Errorf("an instance that is online: %v", err)
+	}
+	w.failed(errors.New("no luck"))
+	const want = `thing "a" of project "p" is FAILED: no luck: repair or delete it, or back up without it by --skip thing/p/a`
+	if err := w.fleet.Failed([]string{"thing/p/a"}); err != nil {
+		t.Errorf("an instance to skip: %v", err)
+	}
+	if err := w.fleet.Failed(nil); err == nil || err.Error() != want {
+		t.Errorf("an instance that is down: %v, want %s", err, want)
+	}
+}
+
+func TestChecksOfManyServersAreRare(t *testing.T) {
+	t.Parallel()
+	for servers, want := range map[int]time.Duration{1: 5 * time.Second, 50: 5 * time.Second, 200: 20 * time.Second} {
+		w := newTestWorker(t, sdk.StatusOnline)
+		for id := range servers {
+			w.fleet.workers[id] = w
+		}
+		if got := w.fleet.checkInterval(); got != want || jitter(got) < got/2 {
+			t.Errorf("%d servers: every %s", servers, got)
+		}
 	}
 }
 

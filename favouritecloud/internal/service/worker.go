@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
@@ -18,8 +19,9 @@ import (
 const (
 	firstRetry = 250 * time.Millisecond // the pause after the first failure; it doubles with each further one
 	// readyTimeout is how long a pass waits for a starting server before it reports that. The server continues to start.
-	readyTimeout = 30 * time.Second
-	stopTimeout  = time.Minute // how long the server may take to stop with the cloud
+	readyTimeout   = 30 * time.Second
+	silenceTimeout = 10 * time.Second // how long a server that was ready may not answer before its instance is FAILED
+	stopTimeout    = time.Minute      // how long the server may take to stop with the cloud
 )
 
 var (
@@ -51,7 +53,9 @@ func newWorker[Spec any](f *fleet[Spec], r Record[Spec], life context.Context) *
 		log: f.Log.With("id", r.ID, "instance", r.Name), folder: f.folder(f.folderName(r.ID)),
 	}
 	w.alive, w.interrupt = context.WithCancel(life)
-	w.driver = f.servers.NewDriver(Site[Spec]{Folder: w.folder, Log: w.log, Update: w.update})
+	w.driver = f.servers.NewDriver(Site[Spec]{
+		Folder: w.folder, Log: w.log, Update: w.update, Installed: f.servers.Software.Find,
+	})
 	return w
 }
 
@@ -102,7 +106,7 @@ func (w *worker[Spec]) wait(ctx context.Context, pause time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// pass compares the record and the server, and acts. It returns the pause until the next pass, 0 if something has to change.
+// pass compares the record and the server, and acts. It returns the pause until the next pass.
 func (w *worker[Spec]) pass(ctx context.Context) (retry time.Duration, deleted bool) {
 	if !w.goodSince.IsZero() && time.Since(w.goodSince) > w.fleet.RetryInterval {
 		w.failures = 0 // If a server that ran for long ends, it is restarted without a pause.
@@ -116,7 +120,9 @@ func (w *worker[Spec]) pass(ctx context.Context) (retry time.Duration, deleted b
 			return 0, true
 		}
 	case err == nil:
-		err = w.provide(w.alive, r)
+		if r, err = w.expire(r); err == nil {
+			err = w.provide(w.alive, r)
+		}
 		if w.alive.Err() != nil {
 			return firstRetry, false // Interrupted by a deletion.
 		}
@@ -124,8 +130,28 @@ func (w *worker[Spec]) pass(ctx context.Context) (retry time.Duration, deleted b
 	if err != nil && ctx.Err() == nil {
 		return w.failed(err), false
 	}
-	return 0, false
+	retry = jitter(w.fleet.checkInterval())
+	if r.PreviousPassword != "" {
+		retry = min(retry, max(time.Until(r.PreviousExpiresAt), time.Millisecond))
+	}
+	return retry, false
 }
+
+// expire ends the previous password in the record if its time is up. The pass that follows ends it on the server: if the pass is
+// interrupted, the status, or the first pass of another process, requires the next one to do so.
+func (w *worker[Spec]) expire(r Record[Spec]) (Record[Spec], error) {
+	if r.PreviousPassword == "" || time.Now().Before(r.PreviousExpiresAt) {
+		return r, nil
+	}
+	return w.update(func(r *Record[Spec]) {
+		if r.endPrevious() && r.Status != sdk.StatusDeleting {
+			r.changed()
+		}
+	})
+}
+
+// jitter spreads the checks of servers that started together.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // find reports whether the server runs, and adopts it if an earlier cloud started it.
 func (w *worker[Spec]) find(ctx context.Context, r Record[Spec]) (bool, error) {
@@ -154,14 +180,26 @@ func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 	if err != nil {
 		return err
 	}
+	patience, settled := silenceTimeout, r.Status == sdk.StatusOnline
 	if !runs || !w.driver.Fits(w.server, r) {
 		if err := w.restart(ctx, r); err != nil {
 			return err
 		}
+		settled = false
 	}
-	starting, cancel := context.WithTimeout(ctx, readyTimeout)
+	if !settled {
+		patience = readyTimeout
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	seen, err := w.driver.Settle(starting, w.server, r)
+	err = w.driver.AwaitReady(waiting, w.server, r)
+	if err == nil && settled && !w.goodSince.IsZero() {
+		return nil
+	}
+	var seen Seen
+	if err == nil {
+		seen, err = w.driver.Settle(waiting, w.server, r)
+	}
 	if err != nil {
 		if w.hasEnded() {
 			w.forget() // This error has the cause; errServerDied would hide it.
@@ -290,8 +328,12 @@ func (w *worker[Spec]) remove(ctx context.Context, r Record[Spec]) error {
 	return nil
 }
 
-// shutDown stops the server, though ctx has ended, and keeps its data. An interrupted pass may have left a program running.
+// shutDown stops the server, unless it is kept, though ctx has ended, and keeps its data. An interrupted pass may have left a program running.
 func (w *worker[Spec]) shutDown(ctx context.Context) {
+	if w.fleet.Kept != nil && w.fleet.Kept() {
+		w.forget()
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var err error

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ const lockTimeout = time.Second
 // format names the layout of the file. Another one is refused: a cloud that found no records would delete their servers.
 const format = "2"
 
+var formatTable, versionKey = []byte("format"), []byte("version")
+
 // ErrNotFound reports that there is no such record.
 var ErrNotFound = errors.New("not found")
 
@@ -34,10 +37,15 @@ type Store struct {
 	pidPath string
 }
 
-// Open opens or creates the state in a folder. It fails after a second with an error that names the process that has it open.
-func Open(folder string) (*Store, error) {
-	pidPath := filepath.Join(folder, "pid")
-	db, err := bbolt.Open(filepath.Join(folder, "state.db"), 0o600, &bbolt.Options{Timeout: lockTimeout})
+// Open opens the state in a folder. It creates the state unless the folder was used before, and returns a DamagedError if it cannot be
+// read. It fails after a second with an error that names the process that has it open.
+func Open(folder string, used bool) (*Store, error) {
+	pidPath, path := filepath.Join(folder, "pid"), filepath.Join(folder, "state.db")
+	var db *bbolt.DB
+	err := check(path, used)
+	if err == nil {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
+	}
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		holder := ""
 		if pid, err := os.ReadFile(pidPath); err == nil {
@@ -48,7 +56,7 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening state: %w", err)
 	}
-	if err := db.Update(checkFormat); err != nil {
+	if err := db.Update(func(tx *bbolt.Tx) error { return checkFormat(tx, used) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening state: %s %w", folder, err), db.Close())
 	}
 	if err := os.WriteFile(pidPath, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
@@ -57,23 +65,38 @@ func Open(folder string) (*Store, error) {
 	return &Store{db: db, pidPath: pidPath}, nil
 }
 
-func checkFormat(tx *bbolt.Tx) error {
-	bucket, key := []byte("format"), []byte("version")
-	if first, _ := tx.Cursor().First(); first == nil {
-		created, err := tx.CreateBucket(bucket)
+func checkFormat(tx *bbolt.Tx, used bool) error {
+	if first, _ := tx.Cursor().First(); first == nil && !used {
+		created, err := tx.CreateBucket(formatTable)
 		if err != nil {
 			return err
 		}
-		return created.Put(key, []byte(format))
+		return created.Put(versionKey, []byte(format))
 	}
-	if b := tx.Bucket(bucket); b == nil || string(b.Get(key)) != format {
+	if !hasFormat(tx) {
 		return errors.New("has the state of another version of the cloud, and is unchanged: use that version, or another folder")
 	}
 	return nil
 }
 
+func hasFormat(tx *bbolt.Tx) bool {
+	b := tx.Bucket(formatTable)
+	return b != nil && string(b.Get(versionKey)) == format
+}
+
 // Close closes the file and releases its lock.
 func (s *Store) Close() error { return errors.Join(os.Remove(s.pidPath), s.db.Close()) }
+
+// Copy writes a consistent copy of the file, which Open can open, after a call of size with its length.
+func (s *Store) Copy(w io.Writer, size func(int64) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		if err := size(tx.Size()); err != nil {
+			return err
+		}
+		_, err := tx.WriteTo(w)
+		return err
+	})
+}
 
 // Tx is a transaction. It is valid until the function that it was passed to returns.
 type Tx struct{ bolt *bbolt.Tx }

@@ -30,6 +30,9 @@ const (
 	MaxMemoryMegabytes = 16384 // the largest memory
 )
 
+// MaxPreviousPasswordSeconds is the longest time of PreviousPasswordSeconds: a year.
+const MaxPreviousPasswordSeconds = 366 * 24 * 60 * 60
+
 // DefaultEvictionPolicy is the default of EvictionPolicy: it evicts the least recently used of the keys that expire.
 const DefaultEvictionPolicy = "volatile-lru"
 
@@ -50,6 +53,8 @@ type Instance struct {
 	Username  string            `json:"username"`         // the user of the password, and of clients that send only a password
 	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
 	CreatedAt time.Time         `json:"created_at"`       // when the create request was accepted
+	// PreviousPasswordExpiresAt is until when the password before the last change opens the server, too; zero if none does.
+	PreviousPasswordExpiresAt time.Time `json:"previous_password_expires_at,omitzero"`
 }
 
 // CreatedInstance is the answer to a create request, the only one that contains the password.
@@ -76,7 +81,11 @@ type CreateInstanceInput struct {
 type UpdateInstanceInput struct {
 	MemoryMegabytes *int    `json:"memory_megabytes,omitempty"` // the new limit. The eviction policy applies to data beyond it.
 	EvictionPolicy  *string `json:"eviction_policy,omitempty"`  // the new policy
-	// Password replaces the old one, which is refused once the status is StatusOnline again.
-	Password *string           `json:"password,omitempty"`
-	Labels   map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
+	// Password replaces the old one, which is refused once the status is StatusOnline again, unless PreviousPasswordSeconds keeps it.
+	Password *string `json:"password,omitempty"`
+	// PreviousPasswordSeconds is how long the password that Password replaces opens the server beside it, at most
+	// MaxPreviousPasswordSeconds. Older ones never do. With the current Password, or none, it changes how long the present previous
+	// password does; 0 ends that. Default: a new Password ends all others at once.
+	PreviousPasswordSeconds *int              `json:"previous_password_seconds,omitempty"`
+	Labels                  map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
 }

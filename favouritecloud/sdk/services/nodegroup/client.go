@@ -32,7 +32,7 @@ func NewClient(c *sdk.Client) *Client {
 
 // Autoscale sets the desired size as the autoscaler of the cloud does, for tests and demonstrations.
 func (c *Client) Autoscale(ctx context.Context, name string, desiredSize int) (*NodeGroup, error) {
-	return c.Invoke(ctx, name, "autoscale", AutoscaleInput{DesiredSize: &desiredSize})
+	return c.Invoke(ctx, name, sdk.VerbAutoscale, AutoscaleInput{DesiredSize: &desiredSize})
 }
 
 // Strategies of an upgrade.
