@@ -59,6 +59,9 @@ func TestRestart(t *testing.T) {
 	second := startServer(t, Config{DataDir: dir})
 	got := gadget("KeptGadget", "default", "kept", 0)
 	must(t, newClient(t, second.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(got), got))
+	if second.Address() != first.Address() {
+		t.Errorf("port 0 chose %s, and %s in a restart", first.Address(), second.Address())
+	}
 	for path, text := range keyFiles(t, dir) {
 		if before[path] != text {
 			t.Errorf("%s changed in a restart", path)
@@ -106,10 +109,15 @@ func TestStartRefused(t *testing.T) {
 	must(t, os.Chmod(busy, 0o755))
 	must(t, os.WriteFile(filepath.Join(busy, "letter.txt"), nil, 0o600))
 
+	lost := t.TempDir() // of a version without a mark
+	must(t, os.Chmod(lost, 0o700))
+	must(t, os.CopyFS(filepath.Join(lost, "pki"), os.DirFS(filepath.Join(dir, "pki"))))
+
 	tests := map[string]struct {
 		cfg  Config
 		want string
 	}{
+		"lost store":         {Config{DataDir: lost, Listen: "127.0.0.1:0"}, "the folder is missing, but there is"},
 		"other folder":       {Config{DataDir: busy, Listen: "127.0.0.1:0"}, "holds other files"},
 		"data folder in use": {Config{DataDir: dir, Listen: "127.0.0.1:0"}, fmt.Sprintf("in use by process %d", os.Getpid())},
 		"port taken":         {Config{DataDir: t.TempDir(), Listen: running.Address()}, running.Address() + " is taken"},

@@ -41,6 +41,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/internal/apiserver"
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd/clientlog"
 	"github.com/bowline-dev/bowline/controlplane/internal/files"
 	"github.com/bowline-dev/bowline/controlplane/internal/pki"
 )
@@ -52,6 +53,7 @@ const renewalCheck = time.Hour
 type Server struct {
 	cfg   Config
 	clock clock.WithTicker
+	free  func(dataDir string) (uint64, error)
 	ready chan struct{}
 	ran   atomic.Bool
 
@@ -70,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("validating configuration: %w", err)
 	}
-	return &Server{cfg: cfg, clock: clock.RealClock{}, ready: make(chan struct{})}, nil
+	return &Server{cfg: cfg, clock: clock.RealClock{}, free: freeSpace, ready: make(chan struct{})}, nil
 }
 
 // Run starts every part, blocks until ctx ends or a part fails, and leaves no goroutine, port or lock behind. It returns
@@ -79,7 +81,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.ran.Swap(true) {
 		return errors.New("server has run already")
 	}
-	kubernetesLog().Store(&s.cfg.Log)
+	logKubernetes(ctx, s.cfg.Log)
+	clientlog.SendTo(s.cfg.Log)
 	// The parts stop in reverse: the store outlives its users, and the lock is released last.
 	for _, part := range []struct {
 		name  string
@@ -158,11 +161,17 @@ func (s *Server) Address() string {
 // the server is ready, and again when the address or the certificate in it changes.
 func KubeconfigPath(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
+func encryptionPath(dataDir string) string { return filepath.Join(dataDir, "encryption.yaml") }
+
 // PrepareFolder creates a data folder, or makes an empty one private. Run does so itself; call it before you put files of your own into
-// the folder. It refuses a folder that is open to others and holds other files.
+// the folder. It refuses a folder that is open to others and holds other files, a copy of a data folder that still exists (CopyError),
+// and one of an unfinished restore.
 func PrepareFolder(dataDir string) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("creating data folder: %w", err)
+	}
+	if err := errors.Join(refuseUnfinished(dataDir), refuseCopy(dataDir)); err != nil {
+		return err
 	}
 	info, err := os.Stat(dataDir)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -178,6 +187,13 @@ func PrepareFolder(dataDir string) error {
 	return os.Chmod(dataDir, 0o700)
 }
 
+func refuseUnfinished(dataDir string) error {
+	if IsUnfinished(dataDir) {
+		return fmt.Errorf("data folder %s has an unfinished restore: repeat bowline restore FILE --data-dir %[1]s", dataDir)
+	}
+	return nil
+}
+
 // WriteFile replaces a file in one step, with mode 0600: a reader gets the old content or the new, also after a crash.
 func WriteFile(path string, content []byte) error { return files.Write(path, content, 0o600) }
 
@@ -186,7 +202,18 @@ func (s *Server) startFolder(context.Context) (func() error, error) {
 		return nil, err
 	}
 	lock, err := acquireLock(s.cfg.DataDir)
-	return func() error { return releaseLock(lock) }, err
+	if err != nil {
+		return nil, err
+	}
+	stop := func() error { return releaseLock(lock) }
+	err = refuseUnfinished(s.cfg.DataDir) // of a restore that began after the check, and was killed
+	if err == nil {
+		err = recordIdentity(s.cfg.DataDir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
 }
 
 func (s *Server) startKeys(context.Context) (func() error, error) {
@@ -196,11 +223,14 @@ func (s *Server) startKeys(context.Context) (func() error, error) {
 		names = append([]string{host}, names...)
 	}
 	s.keys = &pki.PKI{Dir: filepath.Join(s.cfg.DataDir, "pki"), Names: names, Now: s.clock.Now}
+	if err := etcd.EnsureFolder(s.cfg.DataDir, s.keys.AuthorityKeyPath()); err != nil {
+		return nil, err
+	}
 	return func() error { return nil }, s.keys.Ensure()
 }
 
 func (s *Server) startListener(ctx context.Context) (_ func() error, err error) {
-	if s.listener, err = apiserver.Listen(ctx, s.cfg.Listen); err != nil {
+	if s.listener, err = s.listen(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.publishAdmin(); err != nil {
@@ -209,15 +239,40 @@ func (s *Server) startListener(ctx context.Context) (_ func() error, err error) 
 	return s.listener.Close, nil
 }
 
-func (s *Server) startStore(context.Context) (_ func() error, err error) {
-	if s.store, err = etcd.Start(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log); err != nil {
+// listen keeps a port that was chosen by an earlier Run while it is free, so that kubeconfigs of users stay valid.
+func (s *Server) listen(ctx context.Context) (*apiserver.Listener, error) {
+	host, port, _ := net.SplitHostPort(s.cfg.Listen) // Validate has checked it
+	if port == "0" {
+		if former, err := clientcmd.BuildConfigFromFlags("", KubeconfigPath(s.cfg.DataDir)); err == nil {
+			_, port, _ = net.SplitHostPort(strings.TrimPrefix(former.Host, "https://")) // empty is 0
+			if l, err := apiserver.Listen(ctx, net.JoinHostPort(host, port)); err == nil {
+				return l, nil
+			}
+		}
+	}
+	return apiserver.Listen(ctx, s.cfg.Listen)
+}
+
+func (s *Server) startStore(ctx context.Context) (_ func() error, err error) {
+	if s.store, err = etcd.Start(ctx, s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log); err != nil {
 		return nil, err
 	}
 	return s.store.Stop, nil
 }
 
 func (s *Server) startAPI(ctx context.Context) (_ func() error, err error) {
-	if s.api, err = apiserver.Start(ctx, s.listener, s.store, s.keys); err != nil {
+	cfg := apiserver.Config{
+		Listener: s.listener, Store: s.store, Keys: s.keys, Encryption: s.cfg.EncryptionConfig, Log: s.cfg.Log,
+		Rewriting: filepath.Join(s.cfg.DataDir, "secrets-rewriting"),
+		Free:      func() (uint64, error) { return s.free(s.cfg.DataDir) }, Controllers: s.cfg.Controllers,
+	}
+	if cfg.Encryption == "" {
+		cfg.Encryption = encryptionPath(s.cfg.DataDir)
+		if err := apiserver.EnsureEncryption(cfg.Encryption); err != nil {
+			return nil, fmt.Errorf("creating key for Secrets: %w", err)
+		}
+	}
+	if s.api, err = apiserver.Start(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return s.api.Stop, nil
@@ -261,12 +316,23 @@ type Config struct {
 	// kubeconfig. Run creates it, with mode 0700, if it is missing. Required.
 	DataDir string
 
-	// Listen is the host:port to serve on; default DefaultListen. Port 0 picks a free one, see Server.Address.
+	// Listen is the host:port to serve on; default DefaultListen. Port 0 picks a free one at the first Run, see Server.Address; later
+	// ones use it again if they can.
 	Listen string
 
 	// Names are further DNS names and IP addresses of the serving certificate, beside localhost, 127.0.0.1, ::1 and the
 	// host of Listen.
 	Names []string
+
+	// EncryptionConfig is the file of the keys that encrypt Secrets in the store, Kubernetes' EncryptionConfiguration. It may encrypt other
+	// kinds of the core group, too, but no custom kinds, which a restore reads. Secrets that
+	// another provider of the file can read are rewritten with the first one at the start. Default: a file in DataDir, which Run
+	// creates with a new key.
+	EncryptionConfig string
+
+	// Controllers is the user name of the controllers, whose updates are permitted longer than those of others while the disk is
+	// nearly full, so that deletions finish.
+	Controllers string
 
 	// NoSync acknowledges writes before they are on disk. A crash of the machine then loses data: for tests only.
 	NoSync bool

@@ -171,7 +171,7 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// Eventually calls check until it returns nil, and fails the test with its last error after half a minute. It logs why it waits.
+// Eventually calls check until it returns nil, and fails the test with its last error after fifty seconds. It logs why it waits.
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	testkit.Eventually(t, what, func() error { return check(t.Context()) })

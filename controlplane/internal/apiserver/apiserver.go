@@ -16,8 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
@@ -36,10 +38,11 @@ const (
 	stopTimeout  = 5 * time.Second // after that, for parts that ignore cancellation
 )
 
-func serverOptions(listener net.Listener, endpoint string, keys *pki.PKI, tokens *tokenGetter) *options.Options {
-	o := options.NewOptions()
+func serverOptions(c Config, tokens *tokenGetter) *options.Options {
+	o, listener, keys := options.NewOptions(), c.Listener, c.Keys
 	o.SystemNamespaces = nil // bootstrap creates them
-	o.Etcd.StorageConfig.Transport.ServerList = []string{endpoint}
+	o.Etcd.StorageConfig.Transport.ServerList = []string{c.Store.Endpoint()}
+	o.Etcd.EncryptionProviderConfigFilepath = c.Encryption
 
 	o.SecureServing.Listener = listener
 	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
@@ -71,22 +74,43 @@ type Server struct {
 	listener *Listener
 }
 
-// Start returns when the server serves and the built-in objects exist. It takes over the listener.
-func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki.PKI) (*Server, error) {
+// Config has the parts that a server uses.
+type Config struct {
+	Listener    *Listener // the server takes it over
+	Store       *etcd.Store
+	Keys        *pki.PKI
+	Encryption  string                 // file of the keys that encrypt Secrets
+	Rewriting   string                 // file that exists while Secrets are encrypted with another key
+	Free        func() (uint64, error) // bytes on the disk of the store
+	Controllers string                 // user name
+	Log         logr.Logger
+}
+
+// Start returns when the server serves and the built-in objects exist.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
 	// A single server needs no identity lease, which would write to an idle disk every ten seconds.
 	features := map[string]bool{"APIServerIdentity": false, "UnknownVersionInteroperabilityProxy": false}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(features); err != nil {
 		return nil, fmt.Errorf("setting feature gates: %w", err)
 	}
+	if err := checkEncryption(cfg.Encryption); err != nil {
+		return nil, fmt.Errorf("checking configuration of encryption: %w", err)
+	}
 	tokens := &tokenGetter{}
-	completed, err := serverOptions(listener, store.Endpoint(), keys, tokens).Complete(ctx, nil, nil)
+	completed, err := serverOptions(cfg, tokens).Complete(ctx, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("completing options: %w", err)
 	}
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	c, err := buildChain(completed, tokens, controllers.NewUsed(store.Count), func() error { return store.WaitReady(ctx) })
+	space := &diskSpace{free: cfg.Free, controllers: cfg.Controllers, log: cfg.Log}
+	c, err := buildChain(completed, tokens, space, controllers.NewUsed(cfg.Store.Count), func(secrets value.Transformer) error {
+		if err := cfg.Store.WaitReady(ctx); err != nil {
+			return err
+		}
+		return encryptSecrets(ctx, cfg, secrets)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +119,13 @@ func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: listener}
+	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: cfg.Listener}
 	a.parts.Go(func() {
 		if err := prepared.Run(running); err != nil {
 			a.failed <- err
 		}
 	})
-	if err := a.bringUp(ctx, running, keys, c); err != nil {
+	if err := a.bringUp(ctx, running, cfg.Keys, c); err != nil {
 		// Kubernetes ends the process if the hooks of the start are interrupted.
 		hooks, cancel := context.WithTimeout(running, hooksTimeout)
 		defer cancel()

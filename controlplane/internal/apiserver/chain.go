@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapiv3"
@@ -18,6 +19,7 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
@@ -47,13 +49,14 @@ func (c *chain) ready(ctx context.Context) error {
 }
 
 // buildChain wires the three servers; nothing runs yet. It waits for the store late, which elects itself meanwhile.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *controllers.Used, waitStore func() error) (*chain, error) {
+func buildChain(o options.CompletedOptions, tokens *tokenGetter, space *diskSpace, used *controllers.Used,
+	waitStore func(secrets value.Transformer) error) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
 	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, controllers.Served(), openAPIDefinitions)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
 	}
-	if err := waitStore(); err != nil {
+	if err := waitStore(generic.ResourceTransformers.TransformerForResource(corev1.Resource("secrets"))); err != nil {
 		return nil, err
 	}
 	adjustGeneric(generic)
@@ -67,7 +70,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *controlle
 		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
 	}
 	endUnused(core)
-	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, used, generic.AdmissionControl)
+	generic.AdmissionControl = admission.NewChainHandler(space, establishAtOnce{}, keepBinding{}, used, generic.AdmissionControl)
 
 	b := &builder{options: o, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
 	definitions, err := b.definitions()

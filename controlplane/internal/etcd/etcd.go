@@ -20,48 +20,106 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/files"
 )
 
 const (
 	maxSocketPath  = 100                     // the kernel's limit is 108 bytes, on other systems 104
 	storeQuota     = 8 << 30                 // bytes on disk, beyond which the store refuses writes
+	electionLimit  = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
 	storeStopLimit = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
 )
 
 // A Store is the embedded etcd. It listens only on a Unix socket in the data folder, which only this user can enter.
 type Store struct {
 	Etcd   *embed.Etcd
+	dir    string
+	mark   string // file that records that the store was in use
+	log    logr.Logger
 	folder *os.File // kept open while the socket is reached through it, else nil
 	socket string
 	failed chan error
 }
 
-// Start starts etcd on dataDir/etcd and returns when it listens. noSync acknowledges writes before they are on disk.
-func Start(dataDir string, noSync bool, log logr.Logger) (*Store, error) {
-	s := &Store{failed: make(chan error, 1)}
+// Start starts etcd on dataDir/etcd and returns when it listens, or when ctx ends. noSync acknowledges writes before they are on
+// disk. A DamagedError reports files that cannot be read.
+func Start(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*Store, error) {
+	s := &Store{failed: make(chan error, 1), dir: filepath.Join(dataDir, "etcd"), mark: markPath(dataDir), log: log}
+	if err := check(dataDir); err != nil {
+		return nil, err
+	}
 	if err := s.openSocket(dataDir); err != nil {
 		return nil, err
 	}
-	var err error
-	if s.Etcd, err = embed.StartEtcd(s.config(dataDir, noSync, log)); err != nil {
+	if err := s.open(ctx, s.config(noSync, log)); err != nil {
 		return nil, errors.Join(err, s.closeFolder())
 	}
 	return s, nil
 }
 
-// WaitReady returns when etcd has elected itself and serves.
-func (s *Store) WaitReady(ctx context.Context) error {
+// open starts etcd in a goroutine of its own: etcd ends that goroutine if it cannot read its files, and cannot be interrupted.
+func (s *Store) open(ctx context.Context, cfg *embed.Config) error {
+	opened := make(chan error, 1)
+	var started *embed.Etcd
+	go func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.fail(fmt.Errorf("%v", cause))
+			}
+		}()
+		var err error
+		if started, err = embed.StartEtcd(cfg); err == nil && ctx.Err() != nil {
+			started.Close() // open may have returned
+			err = ctx.Err()
+		}
+		opened <- err
+	}()
 	select {
-	case <-s.Etcd.Server.ReadyNotify():
-		go s.watch()
+	case err := <-opened:
+		if s.Etcd = started; err != nil {
+			return damage(s.dir, err)
+		}
 		return nil
-	case err := <-s.Etcd.Err():
-		return err
 	case err := <-s.failed:
-		return err
+		return damage(s.dir, err)
 	case <-ctx.Done():
+		select { // so that an orderly stop leaves nothing behind
+		case err := <-opened:
+			if err == nil {
+				started.Close()
+			}
+		case <-time.After(storeStopLimit):
+		}
 		return ctx.Err()
 	}
+}
+
+// WaitReady returns when etcd has elected itself and serves, and records that the store is in use. It waits for a slow disk.
+func (s *Store) WaitReady(ctx context.Context) error {
+	limit := time.NewTicker(electionLimit)
+	defer limit.Stop()
+	for ready := false; !ready; {
+		select {
+		case <-s.Etcd.Server.ReadyNotify():
+			ready = true
+		case <-limit.C:
+			s.log.Info("The store is waiting for the disk of the data folder, which is slow", "folder", s.dir)
+		case err := <-s.Etcd.Err():
+			return err
+		case err := <-s.failed:
+			return damage(s.dir, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if _, err := os.Stat(s.mark); err != nil {
+		if err := files.Write(s.mark, nil, 0o600); err != nil {
+			return fmt.Errorf("recording that the store is in use: %w", err)
+		}
+	}
+	go s.watch()
+	return nil
 }
 
 // openSocket chooses the socket's path. If it is too long for the kernel, it leads through this process's handle of the folder.
@@ -85,9 +143,9 @@ func (s *Store) closeFolder() error {
 	return s.folder.Close()
 }
 
-func (s *Store) config(dataDir string, noSync bool, log logr.Logger) *embed.Config {
+func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	cfg := embed.NewConfig()
-	cfg.Dir = filepath.Join(dataDir, "etcd")
+	cfg.Dir = s.dir
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: s.socket}}
 	cfg.ListenPeerUrls = nil
 	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required, but not used
@@ -160,7 +218,13 @@ func (s *Store) Count(ctx context.Context, kind schema.GroupResource) (int64, er
 type endGoroutine func(error)
 
 func (fail endGoroutine) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
-	fail(fmt.Errorf("%s: %v", entry.Message, decode(fields)["error"]))
+	cause := errors.New("no cause given")
+	for _, f := range fields {
+		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			cause = err
+		}
+	}
+	fail(fmt.Errorf("%s: %w", entry.Message, cause))
 	runtime.Goexit()
 }
 

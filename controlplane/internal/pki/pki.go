@@ -46,6 +46,9 @@ type PKI struct {
 // AuthorityPath is the file of the authority's certificate.
 func (p *PKI) AuthorityPath() string { return filepath.Join(p.Dir, "ca.crt") }
 
+// AuthorityKeyPath is the file of the authority's key.
+func (p *PKI) AuthorityKeyPath() string { return filepath.Join(p.Dir, "ca.key") }
+
 // ServingPath is the file of the API server's certificate and key.
 func (p *PKI) ServingPath() string { return filepath.Join(p.Dir, "serving.pem") }
 
@@ -101,7 +104,7 @@ func (p *PKI) Ensure() error {
 
 // ensureAuthority renews the authority's certificate with the same key and name, so that issued certificates stay valid.
 func (p *PKI) ensureAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
-	key, err := ensureKey(filepath.Join(p.Dir, "ca.key"))
+	key, err := ensureKey(p.AuthorityKeyPath())
 	if err != nil {
 		return nil, nil, err
 	}
