@@ -64,6 +64,8 @@ func TestAdmission(t *testing.T) {
 		"by an unknown operator (R246)":           {redis, `{spec: {classSelector: {matchExpressions: [{key: a, operator: Like, values: [b]}]}}}`, unsupported},
 		"by a value that is missing (R246)":       {redis, `{spec: {classSelector: {matchExpressions: [{key: a, operator: In}]}}}`, "In and NotIn need values"},
 		"by a value too many (R246)":              {redis, `{spec: {classSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}}`, "DoesNotExist have none"},
+		"a name of 63 bytes":                      {postgres, `{metadata: {name: ` + strings.Repeat("a", 63) + `}}`, ""},
+		"a name of 64 bytes":                      {postgres, `{metadata: {name: ` + strings.Repeat("a", 64) + `}}`, "metadata.name: Too long: may not be more than 63 bytes"},
 		"a Secret of its namespace (K38)":         {postgres, `{spec: {writeConnectionSecretToRef: {name: a}}}`, ""},
 		"no Secret of another namespace (K38)":    {postgres, `{spec: {writeConnectionSecretToRef: {name: a, namespace: kube-system}}}`, "unknown field"},
 		"no Secret without a name (K38)":          {postgres, `{spec: {writeConnectionSecretToRef: {}}}`, "name"},

@@ -21,7 +21,8 @@ clean() {
 	if bin/bowline status --data-dir "$dir" >/dev/null 2>&1; then
 		# Claims first, which deletes their databases, then managed resources without a claim.
 		platform delete claims --all --all-namespaces --timeout=60s &&
-			platform delete managed --all --all-namespaces --timeout=60s ||
+			platform annotate managed,clustermanaged --all --all-namespaces bowline.dev/protect=false --overwrite &&
+			platform delete managed,clustermanaged --all --all-namespaces --timeout=60s ||
 			echo "Some objects could not be deleted in order; removing everything anyway."
 	fi
 	bin/bowline down --data-dir "$dir"
@@ -101,7 +102,7 @@ fi
 say "7. The objects that exist now, for the team"
 team get claims,secrets
 say "   ... and for the platform"
-platform get managed,classes
+platform get clustermanaged,classes
 platform get secrets -n quickstart
 
 say "8. The whole chain: bin/bowline trace orders -n shop"
@@ -113,7 +114,7 @@ Explore as the platform team, or with --kubeconfig $dir/shop.kubeconfig as the t
   bin/bowline status
   bin/bowline kubectl explain postgresqlinstance.spec
   bin/bowline kubectl describe postgresqlinstance orders -n shop
-  bin/bowline kubectl get managed
+  bin/bowline kubectl get clustermanaged
   bin/bowline why orders -n shop
   bin/bowline kubectl delete postgresqlinstance orders -n shop
 Stop and remove everything:

@@ -12,7 +12,8 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/class"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
@@ -57,6 +58,13 @@ If the condition Ready of a ProviderConfig is not True, its reason is one of the
 ExternalSystemUnreachable or ExternalSystemUntrusted, see above.
 `
 
+const classes = `
+## Classes
+
+If the condition Ready of a class is not True, its reason is this, ProviderConfigUnavailable or ConnectionSecretUnavailable, see above, or
+that of its ProviderConfig.
+`
+
 func main() {
 	var causes []event.Explanation
 	for _, e := range failure.Explanations() {
@@ -66,8 +74,8 @@ func main() {
 	for _, section := range []struct {
 		introduction string
 		reasons      []event.Explanation
-	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claimbinding.Reasons()}, {targets, target.Reasons()},
-		{configs, providerconfig.Reasons()}} {
+	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claim.Reasons()}, {targets, target.Reasons()},
+		{configs, providerconfig.Reasons()}, {classes, class.Reasons()}} {
 		fmt.Fprint(&page, section.introduction, "\n| Reason | Meaning | What to do |\n|---|---|---|\n")
 		for _, r := range section.reasons {
 			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", r.Reason, r.Meaning, cmp.Or(r.Action, "Nothing."))

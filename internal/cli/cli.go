@@ -18,9 +18,13 @@ import (
 	"k8s.io/client-go/transport"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/kubectl"
+	"github.com/bowline-dev/bowline/internal/cli/leaks"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/resume"
+	"github.com/bowline-dev/bowline/internal/cli/rotate"
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -89,7 +93,7 @@ func (p Program) newRootCmd(program string, std Streams) *cobra.Command {
 		Long: `Bowline is a control plane for managed services: you declare a database as a Kubernetes object, Bowline creates the real
 database, keeps it as declared and gives you its credentials in a Secret. It needs no cluster: one program runs everything.`,
 		Example: `  bowline up --detach                         start everything, in the background
-  bowline kubectl get managed                 list managed resources
+  bowline kubectl get clustermanaged          list managed resources
   bowline status                              show the server and its objects
   bowline down                                stop everything`,
 		Version:       versionLine(),
@@ -111,10 +115,16 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 	root.AddCommand(
 		newUpCmd(program, p.Providers, std, folder),
 		newDownCmd(std, folder),
+		newBackupCmd(std, folder),
+		newRestoreCmd(std, folder),
 		newStatusCmd(std, folder),
+		newLogsCmd(std, folder),
 		newTraceCmd(std, folder),
 		newWhyCmd(std, folder),
-		newLeaksCmd(std, folder),
+		leaks.New(std, folder, openCluster),
+		leaks.NewOrphans(std, folder, openCluster),
+		rotate.New(std, folder, openCluster),
+		resume.New(std, folder, connect),
 		kubectl.New(std, folder),
 		newAPIServerCmd(std, folder),
 		newControllersCmd(p, std),
@@ -135,12 +145,16 @@ func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.co
 // untilSignal makes a command run, with a log, until the first signal to stop; a closed terminal counts as one. The second signal
 // kills the process.
 func untilSignal(cmd *cobra.Command, std Streams, run func(context.Context, *logs.Logs) error) {
-	verbosity := cmd.Flags().Int("v", 0, "log more: 1 adds actions and messages of libraries, 2 each reconcile, 4 each request")
+	verbosity := cmd.Flags().IntP("v", "v", 0, "log more: 1 adds repeated errors and messages of libraries, 2 each reconcile, 4 each request")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		out, err := daemon.LogWriter(std.Err)
+		if err != nil {
+			return err
+		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		context.AfterFunc(ctx, stop)
-		return run(ctx, logs.New(std.Err, *verbosity))
+		return run(ctx, logs.New(ctx, out, *verbosity))
 	}
 }
 

@@ -8,10 +8,14 @@
 //	plane     runs the API server, the local cloud and the controllers (up, apiserver, cloud, controllers, rbac)
 //	daemon    starts this program in the background and stops it (up --detach, down)
 //	datadir   finds the folder of a server, and the running servers of this user
-//	inspect   reads objects of any kind as one user (status, leaks, trace, why)
+//	heartbeat lets commands know whether controllers run
+//	backup    writes a control plane into one file, and restores it (backup, restore)
+//	inspect   reads objects of any kind as one user (status, leaks, orphans, trace, why)
+//	rotate    replaces the credentials in a connection Secret
+//	resume    resumes deletions that were paused (resume-deletions)
 //	trace     shows the objects behind a claim
 //	why       explains why an object is not ready
 //	team      creates the accounts and kubeconfigs of teams (user)
 //	personas  derives cluster roles from the definitions of kinds
-//	logs      makes the loggers of all commands that run servers
+//	logs      makes the loggers of all commands that run servers, rotates log files and reads them
 package cli

@@ -36,7 +36,7 @@ The exit code is 0 whether or not all objects are well.`,
   bowline trace orders -n shop -o json
   bowline trace orders -n shop -o dot | dot -Tsvg > orders.svg`,
 	}
-	output := command.NewOutput(cmd, "a tree", "json", "dot")
+	output := command.NewOutput(cmd, "a tree", "json", "yaml", "dot")
 	onObject(cmd, folder, func(ctx context.Context, cluster *inspect.Cluster, found inspect.Reading) error {
 		root, err := trace.Build(ctx, cluster, found)
 		if err != nil {
@@ -68,7 +68,7 @@ The exit code is 0 if the object is fine or its state is explained.`,
   bowline why providerconfig.fcp.crossplane.io default
   bowline why orders -n shop -o json`,
 	}
-	output := command.NewOutput(cmd, "text", "json")
+	output := command.NewOutput(cmd, "text", "json", "yaml")
 	onObject(cmd, folder, func(ctx context.Context, cluster *inspect.Cluster, found inspect.Reading) error {
 		explanation := why.Explain(ctx, cluster, found)
 		return output.Print(std.Out, explanation, func(w io.Writer, _ string) error {
@@ -93,11 +93,7 @@ func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context
 		if err := q.Check(); err != nil {
 			return command.Usagef(cmd, "%w", err)
 		}
-		path, err := datadir.Kubeconfig(kubeconfig, folder.Running)
-		if err != nil {
-			return err
-		}
-		cluster, current, err := connect(path)
+		cluster, current, err := openCluster(folder, kubeconfig)
 		if err != nil {
 			return err
 		}
@@ -110,6 +106,15 @@ func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context
 		}
 		return run(cmd.Context(), cluster, found)
 	}
+}
+
+// openCluster is the inspect.Opener of the commands.
+func openCluster(folder *datadir.Flag, kubeconfig string) (*inspect.Cluster, string, error) {
+	path, err := folder.Kubeconfig(kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	return connect(path)
 }
 
 // connect returns the server and the default namespace of a kubeconfig.

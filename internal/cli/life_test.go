@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
@@ -37,11 +40,12 @@ func TestLife(t *testing.T) {
 		m.run("kubectl", "get", "namespaces").want(t, exitError, "", "bowline up --detach")
 	})
 
-	welcome := m.up(dir)
+	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0")
 	if lines := strings.Count(welcome, "\n"); lines >= 10 || !strings.Contains(welcome, "export KUBECONFIG="+dir) {
 		t.Errorf("up prints:\n%s", welcome)
 	}
 	first := checkRunning(t, m, dir)
+	t.Run("unhealthy", func(t *testing.T) { checkUnhealthy(t, m, dir) })
 	t.Run("kubectl", func(t *testing.T) { checkKubectl(t, m, dir) })
 	t.Run("controllers are not the administrator", func(t *testing.T) { checkIdentity(t, m, first.Address) })
 	t.Run("second up", func(t *testing.T) { checkSecondUp(t, m, dir, first.PID) })
@@ -94,10 +98,38 @@ func checkRunning(t *testing.T, m *machine, dir string) status {
 	if err := yaml.Unmarshal([]byte(m.must("status", "-o", "yaml", "--data-dir", dir)), &other); err != nil || other.PID != s.PID {
 		t.Errorf("status as YAML: %+v, %v", other, err)
 	}
-	if table := m.must("status"); !strings.Contains(table, s.Address) || !strings.Contains(table, "FavouriteDBInstance") {
+	if table := m.must("status"); !strings.Contains(table, s.Address) || strings.Contains(table, "FavouriteDBInstance") {
 		t.Errorf("status as table:\n%s", table)
 	}
 	return s
+}
+
+// checkUnhealthy has a claim that no class serves.
+func checkUnhealthy(t *testing.T, m *machine, dir string) {
+	m.apply("{apiVersion: database.crossplane.io/v1alpha1, kind: MySQLInstance, metadata: {name: orders, namespace: default}, spec: {}}")
+	m.must("kubectl", "wait", "mysql", "orders", "--for", "condition=Ready=False")
+	var s status
+	check(t, json.Unmarshal([]byte(m.must("status", "-o", "json")), &s))
+	if len(s.Unhealthy) != 1 || !strings.Contains(s.Unhealthy[0].Message, "No installed provider") {
+		t.Errorf("unhealthy: %+v", s.Unhealthy)
+	}
+	want := []unhealthy{{Kind: "mysqlinstance.database.crossplane.io", Namespace: "default", Name: "orders", Reason: "NoMatchingClass"}}
+	if diff := cmp.Diff(want, s.Unhealthy, cmpopts.IgnoreFields(unhealthy{}, "Message")); diff != "" {
+		t.Errorf("unhealthy -want +got:\n%s", diff)
+	}
+	for _, url := range []string{s.Cloud, s.Metrics} {
+		if response, err := http.Get(url); err != nil {
+			t.Errorf("status has the address %q: %v", url, err)
+		} else {
+			check(t, response.Body.Close())
+		}
+	}
+	table := m.must("status")
+	cause, count := strings.Index(table, "mysqlinstance.database.crossplane.io/orders"), strings.Index(table, "MySQLInstance ")
+	if cause < 0 || count < cause || !strings.Contains(table, s.Cloud) || !strings.Contains(table, s.Metrics) {
+		t.Errorf("status as table:\n%s", table)
+	}
+	m.must("kubectl", "delete", "mysql", "orders")
 }
 
 // checkKubectl finds the server in each of the ways that a person may name it.

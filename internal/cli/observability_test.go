@@ -6,6 +6,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // TestObservability checks the metrics, spans and log of one network, from its creation to its deletion.
@@ -47,6 +49,7 @@ func TestObservability(t *testing.T) {
 			t.Errorf("no metric %s", line)
 		}
 	}
+	evaluate(t, m.metricsURL(t, dir))
 	m.must("kubectl", "delete", "network.network.fcp.crossplane.io/watched")
 	m.must("down", "--data-dir", dir) // what was recorded last is sent, too
 	sent := spans.received()
@@ -70,6 +73,63 @@ func TestObservability(t *testing.T) {
 	}
 }
 
+// TestDefaultLog reads the log of a life: each notable event has a line, and nothing else has one.
+func TestDefaultLog(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	dir := m.dataDir()
+	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0")
+	cloud := regexp.MustCompile(`The local cloud is at (\S+);`).FindStringSubmatch(welcome)
+	const definition = "crd/subnets.network.fcp.m.crossplane.io"
+	m.must("kubectl", "annotate", definition, "bowline.dev/allow-deletion=true")
+	m.must("kubectl", "delete", definition)
+	m.apply(fmt.Sprintf(networkOfCloud, "invalid", cloud[1]))
+	watched := "network.network.fcp.crossplane.io/watched"
+	m.must("kubectl", "wait", watched, "--for", "condition=Synced=False", "--timeout", "60s")
+	key := strings.TrimSpace(m.must("cloud", "key", "create", "--project", "demo"))
+	m.apply(fmt.Sprintf(networkOfCloud, key, cloud[1]))
+	m.must("kubectl", "wait", watched, "--for", "condition=Ready", "--timeout", "60s")
+	m.must("kubectl", "delete", watched)
+	const uninstalled = "type=*v1alpha3.Subnet"
+	testkit.Eventually(t, "the log reports the deleted definition", func() error { // its watch is tried again after some time
+		if !strings.Contains(readFile(t, datadir.LogPath(dir)), uninstalled) {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	m.must("down", "--data-dir", dir)
+	m.up(dir, "--metrics-listen", "127.0.0.1:0")
+	m.must("down", "--data-dir", dir)
+
+	log := m.must("logs", "--data-dir", dir)
+	about := ` kind=network.network.fcp.crossplane.io object=watched `
+	failures := map[string]bool{} // of which there may be several: objects are applied one after the other
+	for _, failure := range regexp.MustCompile("Cannot reconcile"+about+`.*error=(.*)`).FindAllStringSubmatch(log, -1) {
+		if failures[failure[1]] {
+			t.Errorf("the log repeats %s", failure[1])
+		}
+		failures[failure[1]] = true
+	}
+	if len(failures) == 0 {
+		t.Error("the log has no failure")
+	}
+	for _, part := range []string{"Reconciled again after errors" + about, "Ready" + about,
+		"reason=CreatedExternalResource", "reason=DeletedExternalResource", uninstalled} {
+		if lines := strings.Count(log, part); lines != 1 {
+			t.Errorf("%d lines have %q, want 1", lines, part)
+		}
+	}
+	regular := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (cloud|controllers|bowline): `)
+	for line := range strings.Lines(log) {
+		if !regular.MatchString(line) {
+			t.Errorf("the log has %q", line)
+		}
+	}
+	if lines := strings.Count(log, "\n"); lines > 40 {
+		t.Errorf("the log has %d lines, want at most 40:\n%s", lines, log)
+	}
+}
+
 const networkOfCloud = `
 apiVersion: v1
 kind: Secret
@@ -90,15 +150,21 @@ metadata: {name: watched}
 spec: {forProvider: {cidrBlock: 10.1.0.0/16}}
 `
 
-// metrics reads those of the server of a data folder, at the address in its log.
-func (m *machine) metrics(t *testing.T, dataDir string) string {
+// metricsURL returns the address of metrics in the log of the server of a data folder.
+func (m *machine) metricsURL(t *testing.T, dataDir string) string {
 	t.Helper()
 	log := readFile(t, datadir.LogPath(dataDir))
 	found := regexp.MustCompile(`Metrics are served url=(\S+)`).FindStringSubmatch(log)
 	if found == nil {
 		t.Fatalf("the log has no address of metrics:\n%s", log)
 	}
-	resp, err := http.Get(found[1])
+	return found[1]
+}
+
+// metrics reads those of the server of a data folder.
+func (m *machine) metrics(t *testing.T, dataDir string) string {
+	t.Helper()
+	resp, err := http.Get(m.metricsURL(t, dataDir))
 	check(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
@@ -43,10 +44,36 @@ func TestParts(t *testing.T) {
 	}
 	check(t, m.setFaults(dir))
 	t.Run("users", func(t *testing.T) { checkUsers(t, m, kubeconfig) })
+	claim := filepath.Join("..", "..", "examples", "quickstart", "claim.yaml")
+	m.must("kubectl", "apply", "-n", "shop", "-f", claim)
+	m.run("status", "--data-dir", dir).want(t, exitOK, "Ready since", "")
+	if got := m.run("status", "--data-dir", dir); strings.Contains(got.out, "nothing is reconciled") {
+		t.Errorf("the controllers run, but: %s", got)
+	}
 	stopControllers()
+	m.run("status", "--data-dir", dir).want(t, exitOK, "nothing is reconciled", "")
+	of := filepath.Join(t.TempDir(), "shop.kubeconfig")
+	m.must("user", "create", "shop", "--namespace", "shop", "--kubeconfig", kubeconfig, "-o", of)
+	m.run("why", "postgresqlinstance/orders", "--kubeconfig", of).want(t, exitOK, "No controllers run since", "")
 	stopCloud()
 	stopServer()
 	m.run("down", "--data-dir", dir).want(t, exitOK, "Nothing runs", "")
+}
+
+// The controllers of the restored folder would change the servers of the original.
+func TestRestoredFolderStartsWithItsCloud(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	dir := m.dataDir()
+	check(t, errors.Join(os.MkdirAll(dir, 0o700), datadir.Restored{Cloud: "http://127.0.0.1:7070"}.Write(dir)))
+	for _, tc := range []struct{ command, want string }{
+		{"apiserver", "start it once with: bowline up"}, {"up --cloud=false", "needs the local cloud"},
+	} {
+		m.run(append(strings.Fields(tc.command), "--data-dir", dir, "--listen", "127.0.0.1:0")...).want(t, exitError, "", tc.want)
+		if _, restored, err := datadir.ReadRestored(dir); err != nil || !restored {
+			t.Errorf("after %s the next start would not point the objects at their own servers: %v", tc.command, err)
+		}
+	}
 }
 
 // checkUsers creates a team on a control plane that gets the roles as a cluster does: as YAML.
@@ -95,7 +122,7 @@ func checkUsers(t *testing.T, m *machine, admin string) {
 		t.Error("there is a file with the name -")
 	}
 	m.must("kubectl", "delete", "namespace", "other", "--wait=false")
-	m.run("user", "revoke", "other").want(t, exitOK, "Its objects stay as long as namespace other exists", "")
+	m.run("user", "revoke", "other").want(t, exitOK, "Its objects in namespace other stay", "")
 }
 
 // TestProgramHasPartsOfItsOwn runs the controllers of a program whose only provider and whose transport are the test's.

@@ -37,6 +37,9 @@ Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 	}
 	options.AddFlags(cmd.Flags())
 	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
+		if err := plane.RefuseRestored(dataDir); err != nil {
+			return err
+		}
 		server, service, err := plane.APIServer(dataDir, options, log)
 		if err != nil {
 			return err
@@ -205,7 +208,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	if o.REST, err = provider.RESTConfig(o.kubeconfig); err != nil {
 		return err
 	}
-	o.REST.UserAgent, o.Log = plane.ControllersAccount, log.Controllers()
+	o.REST.UserAgent, o.Log, o.LibraryLog = plane.ControllersAccount, log.Controllers(), log.Library("controllers")
 	o.REST.Wrap(o.wrap)
 	if err := o.Validate(); err != nil {
 		return err

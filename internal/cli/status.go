@@ -20,35 +20,59 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/clients"
 )
 
-const countTimeout = 20 * time.Second
+const (
+	countTimeout  = 20 * time.Second
+	mostUnhealthy = 20 // objects in the table
+	mostMessage   = 100
+)
 
 // status is the output of `bowline status -o json`; its keys are an interface.
 type status struct {
-	Running bool       `json:"running"`
-	PID     int        `json:"pid"`     // 0 when down
-	Since   *time.Time `json:"since"`   // when it became ready; null when down or still starting
-	Address string     `json:"address"` // host:port of the API server; empty when down or still starting
-	Version string     `json:"version"` // of the server; empty when down or still starting
-	Objects []objects  `json:"objects"` // every kind of category "managed", sorted
+	Running   bool        `json:"running"`
+	PID       int         `json:"pid"`       // 0 when down
+	Since     *time.Time  `json:"since"`     // when it became ready; null when down or still starting
+	Address   string      `json:"address"`   // host:port of the API server; empty when down or still starting
+	Cloud     string      `json:"cloud"`     // URL of the local cloud; empty if none runs
+	Metrics   string      `json:"metrics"`   // URL of the metrics; empty if none are served
+	Version   string      `json:"version"`   // of the server; empty when down or still starting
+	DiskFull  bool        `json:"diskFull"`  // the disk of the data folder has so little room that new objects are refused
+	Stopped   *time.Time  `json:"stopped"`   // when the last controllers stopped; null while they run, or if none ever did
+	Unhealthy []unhealthy `json:"unhealthy"` // paused deletions first, then in the order of objects
+	Released  int         `json:"released"`  // managed resources that stayed when their claims were deleted, with their data
+	Objects   []objects   `json:"objects"`   // every kind of claims, of classes, of managed resources and of configurations, in this order
 }
 
 type objects struct {
-	Kind   string `json:"kind"` // with the group after a dot when two groups have a kind of that name
-	Total  int    `json:"total"`
-	Ready  int    `json:"ready"`  // with condition Ready True
-	Synced int    `json:"synced"` // with condition Synced True
+	Role   inspect.Role `json:"role"`
+	Kind   string       `json:"kind"` // with the group after a dot when two groups have a kind of that name
+	Total  int          `json:"total"`
+	Ready  int          `json:"ready"`  // with condition Ready True
+	Synced int          `json:"synced"` // with condition Synced True, which configurations and classes lack
+}
+
+// unhealthy is an object with condition Ready or Synced not True, a configuration or class with condition Ready False, or a
+// configuration whose deletions are paused.
+type unhealthy struct {
+	Kind      string `json:"kind"` // as kubectl takes it: <kind>.<group>
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
 }
 
 func newStatusCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show whether a server runs, and count managed resources",
-		Long: `Shows whether a server runs, and how many managed resources of each kind it has. The exit code is 1 if no server runs, or
-if the server does not respond.`,
+		Short: "Show whether a server runs, its addresses, and what is unhealthy",
+		Long: `Shows whether a server runs and where, which claims, classes, managed resources and provider configurations are not ready and
+why, and how many of each kind there are. In the table, kinds without objects are left out.
+
+The exit code is 1 if no server runs, or if the server does not respond. It is 0 if objects are unhealthy.`,
 		Example: `  bowline status
-  bowline status -o json`,
+  bowline status -o json | jq '.unhealthy'`,
 		Args: command.NoArgs,
 	}
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
@@ -74,7 +98,7 @@ if the server does not respond.`,
 
 // readStatus returns a partial status beside an error.
 func readStatus(ctx context.Context, dataDir string) (status, error) {
-	s := status{Objects: []objects{}}
+	s := status{Unhealthy: []unhealthy{}, Objects: []objects{}}
 	pid, ok := controlplane.Holder(dataDir)
 	if !ok {
 		return s, nil
@@ -84,45 +108,76 @@ func readStatus(ctx context.Context, dataDir string) (status, error) {
 	if !ok {
 		return s, nil // starting or stopping
 	}
-	s.Since, s.Address, s.Version = &state.Since, state.Address, state.Version
-	counted, err := countManaged(ctx, controlplane.KubeconfigPath(dataDir))
-	if err != nil {
-		return s, fmt.Errorf("counting objects: %w", err)
+	s.Since, s.Address, s.Cloud, s.Metrics, s.Version = &state.Since, state.Address, state.Cloud, state.Metrics, state.Version
+	_, s.DiskFull, _ = controlplane.LowSpace(dataDir) // of a folder that was just read
+	if err := s.readObjects(ctx, controlplane.KubeconfigPath(dataDir)); err != nil {
+		return s, fmt.Errorf("reading objects: %w", err)
 	}
-	s.Objects = counted
 	return s, nil
 }
 
-func countManaged(ctx context.Context, kubeconfig string) ([]objects, error) {
+func (s *status) readObjects(ctx context.Context, kubeconfig string) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	cluster, _, err := connect(kubeconfig)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kinds := cluster.OfRole(inspect.RoleManaged)
-	slices.SortFunc(kinds, func(a, b inspect.Kind) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
-	})
-	counted := []objects{}
-	for _, kind := range kinds {
-		n := objects{Kind: displayName(kind, kinds)}
-		err := cluster.Each(ctx, kind, func(o *unstructured.Unstructured) {
-			conditions := inspect.Conditions(o)
-			n.Total++
-			if conditions.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-				n.Ready++
-			}
-			if conditions.GetCondition(xpv1.TypeSynced).Status == corev1.ConditionTrue {
-				n.Synced++
-			}
+	if since, stopped := cluster.Stopped(ctx); stopped {
+		s.Stopped = &since
+	}
+	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig} {
+		kinds := cluster.OfRole(role)
+		slices.SortFunc(kinds, func(a, b inspect.Kind) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
 		})
-		if err != nil {
-			return nil, err
+		for _, kind := range kinds {
+			n := objects{Role: role, Kind: displayName(kind, kinds)}
+			err := cluster.Each(ctx, kind, func(o *unstructured.Unstructured) { s.add(&n, kind, o) })
+			if err != nil {
+				return err
+			}
+			s.Objects = append(s.Objects, n)
 		}
-		counted = append(counted, n)
 	}
-	return counted, nil
+	return nil
+}
+
+// add counts an object. Configurations and classes have no condition Synced, and may have none at all.
+func (s *status) add(to *objects, kind inspect.Kind, o *unstructured.Unstructured) {
+	conditions := inspect.Conditions(o)
+	ready, synced := conditions.GetCondition(xpv1.TypeReady), conditions.GetCondition(xpv1.TypeSynced)
+	to.Total++
+	if ready.Status == corev1.ConditionTrue {
+		to.Ready++
+	}
+	if synced.Status == corev1.ConditionTrue {
+		to.Synced++
+	}
+	if to.Role == inspect.RoleManaged && inspect.Text(o, "status", "bindingPhase") == string(xpv1.BindingPhaseReleased) {
+		s.Released++
+	}
+	if paused := conditions.GetCondition(xpv1.TypeDeletionsPaused); to.Role == inspect.RoleProviderConfig && clients.PauseOf(o).Any() {
+		s.Unhealthy = slices.Insert(s.Unhealthy, 0, unhealthy{
+			Kind: kind.String(), Namespace: o.GetNamespace(), Name: o.GetName(), Reason: string(paused.Reason), Message: paused.Message,
+		})
+	}
+	if !to.hasSynced() && ready.Status != corev1.ConditionFalse || ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue {
+		return
+	}
+	cause := ready
+	if synced.Status == corev1.ConditionFalse {
+		cause = synced
+	}
+	failed := xpv1.FailureOf(&conditions)
+	s.Unhealthy = append(s.Unhealthy, unhealthy{
+		Kind: kind.String(), Namespace: o.GetNamespace(), Name: o.GetName(),
+		Reason: string(cmp.Or(failed.Reason, cause.Reason)), Message: cmp.Or(failed.Message, cause.Message),
+	})
+}
+
+func (o objects) hasSynced() bool {
+	return o.Role == inspect.RoleClaim || o.Role == inspect.RoleManaged
 }
 
 func displayName(kind inspect.Kind, all []inspect.Kind) string {
@@ -142,13 +197,65 @@ func (s status) print(w io.Writer, dataDir string) error {
 		return command.PrintTable(w, append(rows, []any{"State", "starting"})...)
 	}
 	since := fmt.Sprintf("%s (%s)", s.Since.Local().Format(time.DateTime), time.Since(*s.Since).Round(time.Second))
-	rows = append(rows, []any{"Address", "https://" + s.Address}, []any{"Version", s.Version}, []any{"Ready since", since})
-	if err := command.PrintTable(w, rows...); err != nil || len(s.Objects) == 0 {
+	rows = append(rows, []any{"Address", "https://" + s.Address})
+	for _, part := range [][]any{{"Cloud", s.Cloud}, {"Metrics", s.Metrics}} {
+		if part[1] != "" {
+			rows = append(rows, part)
+		}
+	}
+	rows = append(rows, []any{"Version", s.Version}, []any{"Ready since", since})
+	if s.DiskFull {
+		free, _, _ := controlplane.LowSpace(dataDir)
+		rows = append(rows, []any{"Disk", fmt.Sprintf("nearly full (%d MB free): new objects are refused until there is room", free>>20)})
+	}
+	if s.Stopped != nil {
+		rows = append(rows, []any{"Controllers", "stopped since " + s.Stopped.Local().Format(time.DateTime) + ": nothing is reconciled"})
+	}
+	if err := command.PrintTable(w, rows...); err != nil {
 		return err
+	}
+	if err := s.printUnhealthy(w, dataDir); err != nil {
+		return err
+	}
+	if s.Released > 0 {
+		fmt.Fprintf(w, "\nManaged resources whose claims are deleted, with data that is kept: %d. What to do: bowline orphans list%s\n", s.Released,
+			datadir.Argument(dataDir))
 	}
 	rows = [][]any{{"\nKIND", "TOTAL", "READY", "SYNCED"}}
 	for _, o := range s.Objects {
-		rows = append(rows, []any{o.Kind, o.Total, o.Ready, o.Synced})
+		switch {
+		case o.Total == 0:
+		case !o.hasSynced():
+			rows = append(rows, []any{o.Kind, o.Total, o.Ready, "-"})
+		default:
+			rows = append(rows, []any{o.Kind, o.Total, o.Ready, o.Synced})
+		}
+	}
+	if len(rows) == 1 {
+		_, err := fmt.Fprintln(w, "\nThere are no claims, classes, managed resources and provider configurations.")
+		return err
 	}
 	return command.PrintTable(w, rows...)
+}
+
+func (s status) printUnhealthy(w io.Writer, dataDir string) error {
+	if len(s.Unhealthy) == 0 {
+		return nil
+	}
+	rows := [][]any{{"\nUNHEALTHY", "NAMESPACE", "REASON", "MESSAGE"}}
+	for _, o := range s.Unhealthy[:min(len(s.Unhealthy), mostUnhealthy)] {
+		message := []rune(inspect.Plain(o.Message))
+		if len(message) > mostMessage {
+			message = append(message[:mostMessage], '…')
+		}
+		rows = append(rows, []any{o.Kind + "/" + o.Name, o.Namespace, cmp.Or(o.Reason, "not reconciled yet"), string(message)})
+	}
+	if err := command.PrintTable(w, rows...); err != nil {
+		return err
+	}
+	if more := len(s.Unhealthy) - mostUnhealthy; more > 0 {
+		fmt.Fprintf(w, "and %d more: bowline status -o json%s\n", more, datadir.Argument(dataDir))
+	}
+	_, err := fmt.Fprintf(w, "What to do: bowline why KIND/NAME [-n NAMESPACE]%s\n", datadir.Argument(dataDir))
+	return err
 }

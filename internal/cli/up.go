@@ -138,7 +138,7 @@ func (o upOptions) welcome(w io.Writer, state datadir.RunFile) {
 	if state.Cloud != "" {
 		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, o.program, argument)
 	}
-	fmt.Fprintf(w, "\n  %[1]s kubectl%[2]s get managed\n  export KUBECONFIG=%[3]s\n  %[1]s status%[2]s\n  %[1]s down%[2]s\n",
+	fmt.Fprintf(w, "\n  %[1]s kubectl%[2]s get clustermanaged\n  export KUBECONFIG=%[3]s\n  %[1]s status%[2]s\n  %[1]s down%[2]s\n",
 		o.program, argument, datadir.ShellQuote(controlplane.KubeconfigPath(o.DataDir)))
 }
 

@@ -4,8 +4,10 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
-	"io"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,17 +15,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	claimcrds "github.com/bowline-dev/bowline/apis/crds"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/crd"
-	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/sql"
 )
 
 // TestUsage covers what is decided before anything is touched.
@@ -62,17 +65,21 @@ func TestUsage(t *testing.T) {
 		"user: bad role":               {"user create shop --namespace shop --role root", exitUsage, "", "there are edit, view, admin"},
 		"user: too long":               {"user create shop --namespace shop --duration 9999h", exitUsage, "", "from 10m to 2160h"},
 		"user: no server":              {"user create shop --namespace shop", exitError, "", "with --kubeconfig"},
-		"user: bad output":             {"user list -o xml", exitUsage, "", "use json"},
+		"user: bad output":             {"user list -o xml", exitUsage, "", "use json or yaml"},
 		"user: bad verb":               {"user revok", exitUsage, "", "did you mean revoke?"},
 		"generate: no folder":          {"generate", exitUsage, "", "See 'bowline generate --help'."},
 		"nothing forgotten (T25)":      {"generate --check ../codegen/testdata/cloud/apis/...", exitOK, "", ""},
 		"mistakes in a type (O23)":     {"generate --check ../codegen/testdata/wrong/apis/...", exitError, "", "thing.go:12:2: documented: "},
 		"trace: nothing":               {"trace", exitUsage, "", "name one object as KIND/NAME"},
-		"trace: unknown output":        {"trace orders -o yaml", exitUsage, "", "use json or dot"},
+		"trace: unknown output":        {"trace orders -o xml", exitUsage, "", "use json or yaml or dot"},
 		"trace: help":                  {"trace --help", exitOK, "bowline why KIND/NAME", ""},
 		"why: two kinds":               {"why ns/x --kind ns", exitUsage, "", "See 'bowline why --help'."},
-		"why: unknown output":          {"why orders -o dot", exitUsage, "", "use json"},
+		"why: unknown output":          {"why orders -o dot", exitUsage, "", "use json or yaml"},
 		"why: no server":               {"why orders", exitError, "", "start one with: bowline up --detach"},
+		"orphans: help":                {"orphans list --help", exitOK, "reclaimPolicy", ""},
+		"orphans: no server":           {"orphans list", exitError, "", "start one with: bowline up --detach"},
+		"leaks: no server":             {"leaks", exitError, "", "start one with: bowline up --detach"},
+		"resume: no server":            {"resume-deletions", exitError, "", "start one with: bowline up --detach"},
 		"leaks: file without a server": {"leaks --kubeconfig /nonexistent", exitError, "", "reading kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,83 +110,6 @@ func TestLeakProcedure(t *testing.T) {
 	}
 }
 
-func TestLeakOf(t *testing.T) {
-	t.Parallel()
-	object := func(reason failure.Reason, annotations map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "network.example.org/v1",
-			"kind":       "Network",
-			"metadata":   map[string]any{"name": "net", "namespace": "team", "uid": "uid", "annotations": annotations},
-			"spec":       map[string]any{"providerConfigRef": map[string]any{"name": "prod"}},
-			"status": map[string]any{"conditions": []any{
-				map[string]any{"type": "Stalled", "status": "True", "reason": string(reason)},
-			}},
-		}}
-	}
-	pending := map[string]any{"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}
-	ended := map[string]any{
-		"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-failed": "2026-01-01T00:00:00Z",
-	}
-	for name, tc := range map[string]struct {
-		object *unstructured.Unstructured
-		want   bool
-	}{
-		"interrupted (O6)":               {object(failure.CreateInterrupted, pending), true},
-		"a person has acted (O6)":        {object(failure.CreateInterrupted, ended), false},
-		"in progress (O6)":               {object("", pending), false},
-		"another failure meanwhile (O6)": {object(failure.ProviderConfigUnavailable, pending), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, ok := leakOf(tc.object)
-			if ok != tc.want {
-				t.Fatalf("a leak: %t, want %t", ok, tc.want)
-			}
-			if !ok {
-				return
-			}
-			want := leak{
-				Kind: "network.network.example.org", Namespace: "team", Name: "net", Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-				LookFor: map[string]string{"crossplane-kind": "network.network.example.org", "crossplane-name": "net",
-					"crossplane-provider": "prod", "bowline-uid": "uid"},
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestWriteLeaks(t *testing.T) {
-	t.Parallel()
-	leaks := []leak{{Kind: "network.example.org", Name: "net", Since: time.Unix(0, 0).UTC(), LookFor: map[string]string{"bowline-uid": "uid"}}}
-	for name, tc := range map[string]struct {
-		output string
-		leaks  []leak
-		want   string
-	}{
-		"a table (O6)":      {"", leaks, "bowline-uid=uid"},
-		"none (O6)":         {"", nil, "No object needs"},
-		"json (O6)":         {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
-		"yaml (O6)":         {"yaml", leaks, "bowline-uid: uid"},
-		"none as json (O6)": {"json", []leak{}, "[]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var out strings.Builder
-			cmd := &cobra.Command{}
-			output := command.NewOutput(cmd, "a table", "json", "yaml")
-			if err := cmd.Flags().Set("output", tc.output); err != nil {
-				t.Fatal(err)
-			}
-			err := output.Print(&out, tc.leaks, func(w io.Writer, _ string) error { return printLeaks(w, tc.leaks) })
-			if err != nil || !strings.Contains(out.String(), tc.want) {
-				t.Errorf("%v, printed:\n%s", err, out.String())
-			}
-		})
-	}
-}
-
 // TestTraceAndWhy runs the two commands as a person does, with a kubeconfig whose namespace has one claim.
 func TestTraceAndWhy(t *testing.T) {
 	all, err := crd.Load(claimcrds.FS)
@@ -200,11 +130,13 @@ func TestTraceAndWhy(t *testing.T) {
 		"trace orders":                           {exitOK, "└─ managed resource (none): missing", ""},
 		"trace postgresqlinstance orders":        {exitOK, "PostgreSQLInstance " + env.Namespace + "/orders: waiting", ""},
 		"trace orders --kind postgresqlinstance": {exitOK, "PostgreSQLInstance ", ""},
+		"trace orders -o yaml":                   {exitOK, "\nkind: PostgreSQLInstance\n", ""},
 		"trace orders -o dot":                    {exitOK, "digraph trace {", ""},
 		"trace namespace/" + env.Namespace:       {exitError, "", "bowline why namespace/" + env.Namespace},
 		"trace orders -n default":                {exitError, "", "-n " + env.Namespace},
 		"why orders":                             {exitOK, "No controller has reconciled it yet.", ""},
-		"why pg/orders":                          {exitError, "", `the server has no kind "pg"`},
+		"why pg/orders":                          {exitOK, "No controller has reconciled it yet.", ""},
+		"why box/orders":                         {exitError, "", `the server has no kind "box"`},
 		"why ns " + env.Namespace:                {exitOK, "is fine.", ""},
 		"why order":                              {exitError, "", "there are postgresqlinstance/orders"},
 	} {
@@ -222,6 +154,50 @@ func TestTraceAndWhy(t *testing.T) {
 	}
 }
 
+// A managed resource that was released, or is bound to a claim that does not exist, is listed with that claim; others are not.
+func TestOrphans(t *testing.T) {
+	all, err := provider.Definitions(core.Provider(), sql.Provider())
+	check(t, err)
+	check(t, controlplanetest.Install(t.Context(), controlplanetest.Config(t), all...))
+	env := controlplanetest.New(t)
+	claim := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "database.crossplane.io/v1alpha1", "kind": "PostgreSQLInstance",
+		"metadata": map[string]any{"namespace": env.Namespace, "name": "used"}, "spec": map[string]any{}}}
+	check(t, env.Client.Create(t.Context(), claim))
+	for name, phase := range map[string]string{"left": "Released", "used": "Bound", "lost": "Bound", "new": "Unbound"} {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"forProvider": map[string]any{}, "classRef": map[string]any{"name": "shared"},
+			"claimRef": map[string]any{"apiVersion": "database.crossplane.io/v1alpha1", "kind": "PostgreSQLInstance", "namespace": env.Namespace, "name": name},
+		}}}
+		o.SetAPIVersion("postgresql.sql.bowline.dev/v1alpha1")
+		o.SetKind("TenantDatabase")
+		o.SetName(env.Prefix + name)
+		o.SetAnnotations(map[string]string{"crossplane.io/external-name": "db"})
+		check(t, env.Client.Create(t.Context(), o))
+		t.Cleanup(func() { check(t, env.Client.Delete(context.Background(), o)) })
+		o.Object["status"] = map[string]any{"bindingPhase": phase}
+		check(t, env.Client.Status().Update(t.Context(), o))
+	}
+	kubeconfig := writeKubeconfig(t, env)
+	var got []map[string]any
+	check(t, json.Unmarshal([]byte(runHere(t, "orphans", "list", "-o", "json", "--kubeconfig", kubeconfig).out), &got))
+	var want []map[string]any
+	for name, phase := range map[string]string{"left": "Released", "lost": "Bound"} {
+		want = append(want, map[string]any{"kind": "tenantdatabase.postgresql.sql.bowline.dev", "name": env.Prefix + name, "externalName": "db",
+			"phase": phase, "claim": env.Namespace + "/" + name, "claimKind": "PostgreSQLInstance", "class": "shared", "deleted": false})
+	}
+	byName := cmpopts.SortSlices(func(a, b map[string]any) bool { return fmt.Sprint(a["name"]) < fmt.Sprint(b["name"]) })
+	if diff := cmp.Diff(want, got, byName); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	runHere(t, "orphans", "list", "--kubeconfig", kubeconfig).want(t, exitOK, env.Prefix+"left", "")
+	var table strings.Builder
+	s := status{Running: true, Since: new(time.Now())}
+	check(t, errors.Join(s.readObjects(t.Context(), kubeconfig), s.print(&table, t.TempDir())))
+	if s.Released == 0 || !strings.Contains(table.String(), "with data that is kept: "+fmt.Sprint(s.Released)+". What to do: bowline orphans list") {
+		t.Errorf("status counts %d released managed resources:\n%s", s.Released, &table)
+	}
+}
+
 // writeKubeconfig writes the access to a server to a file, with the namespace of a test.
 func writeKubeconfig(t *testing.T, env *controlplanetest.Env) string {
 	t.Helper()
@@ -234,7 +210,7 @@ func writeKubeconfig(t *testing.T, env *controlplanetest.Env) string {
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"it": {
 			ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, ClientCertificate: cfg.CertFile, ClientKey: cfg.KeyFile,
-			Token: cfg.BearerToken,
+			Token: cfg.BearerToken, Impersonate: cfg.Impersonate.UserName, ImpersonateGroups: cfg.Impersonate.Groups,
 		}},
 	}, path))
 	return path

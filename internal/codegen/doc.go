@@ -28,6 +28,7 @@
 //	apis/namespaced/G/V/                the same for the second scope, with settings and observation of the first
 //	apis/zz_generated.register.go       AddToScheme of all packages
 //	apis/crds/                          one definition per kind, and the package that embeds them
+//	apis/crds/protection.yaml           the admission policy that protects objects and definitions from deletion (N39)
 //
 // A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is generated; it is a
 // provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds xpv1.ResourceClaimSpec, a target if that
@@ -51,6 +52,8 @@
 //	                                    kinds; the first one is a label of its definition. It has the same settings, but
 //	                                    none of them is immutable (R277)
 //	+bowline:claims=Kind.group,…        the same, on a class that the author declared
+//	+bowline:holdsData                  people store data in the external resources: a lost one is not created again without
+//	                                    permission (N38), and objects are protected from deletion by default (N39)
 //
 // # Markers of a field of the settings
 //

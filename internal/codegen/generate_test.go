@@ -103,7 +103,7 @@ func TestGeneratedFiles(t *testing.T) {
 			"crds/compute.cloud.m.example.org_machines.yaml", "crds/network.cloud.example.org_gatewayclasses.yaml",
 			"crds/network.cloud.example.org_gateways.yaml", "crds/network.cloud.example.org_groups.yaml",
 			"crds/network.cloud.example.org_networks.yaml", "crds/network.cloud.m.example.org_gateways.yaml",
-			"crds/network.cloud.m.example.org_groups.yaml", "crds/network.cloud.m.example.org_networks.yaml", "crds/zz_generated.crds.go",
+			"crds/network.cloud.m.example.org_groups.yaml", "crds/network.cloud.m.example.org_networks.yaml", "crds/protection.yaml", "crds/zz_generated.crds.go",
 			"namespaced/compute/v1alpha1/zz_generated.accessors.go", "namespaced/compute/v1alpha1/zz_generated.deepcopy.go",
 			"namespaced/compute/v1alpha1/zz_generated.doc.go", "namespaced/compute/v1alpha1/zz_generated.register.go",
 			"namespaced/compute/v1alpha1/zz_generated.resolvers.go", "namespaced/compute/v1alpha1/zz_generated.types.go",
@@ -249,7 +249,7 @@ func TestTargets(t *testing.T) {
 	for target, want := range map[string]string{
 		"generate":   ".ci/generate",
 		"manifests":  ".ci/generate manifests",
-		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers\ngo test -timeout 25m ./...",
+		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers prometheus\ngo test -timeout 25m ./...",
 	} {
 		t.Run("make "+target+" (T20, T25)", func(t *testing.T) {
 			t.Parallel()

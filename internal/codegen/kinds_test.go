@@ -84,11 +84,11 @@ func TestAccessors(t *testing.T) {
 		object any
 		pairs  int
 	}{
-		"what is set is got, cluster-scoped (T10, T12)": {&compute.Machine{}, 11},
-		"what is set is got, namespaced (T10, T12)":     {&localcompute.Machine{}, 8},
+		"what is set is got, cluster-scoped (T10, T12)": {&compute.Machine{}, 12},
+		"what is set is got, namespaced (T10, T12)":     {&localcompute.Machine{}, 9},
 		"a claim (T10, T12, K30)":                       {&claims.MachineClaim{}, 5},
-		"a class (T10, T12, K20)":                       {&compute.MachineClass{}, 5},
-		"a class by hand (T10, T13, K20)":               {&network.GatewayClass{}, 5},
+		"a class (T10, T12, K20)":                       {&compute.MachineClass{}, 6},
+		"a class by hand (T10, T13, K20)":               {&network.GatewayClass{}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +208,7 @@ func TestRegistration(t *testing.T) {
 func TestFieldRules(t *testing.T) {
 	t.Parallel()
 	want := parameters.Rules{
-		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware"},
+		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware", "placement", "spares"},
 		IgnoreCase: []string{"image"},
 		Sets:       []string{"neighbours"},
 		JSON:       []string{"policy"},
@@ -217,6 +217,7 @@ func TestFieldRules(t *testing.T) {
 		Chosen:     []string{"neighbours"},
 		Defaults:   map[string]string{"startupDelay": `"5s"`},
 		Generated:  map[string]string{"passwordSecretRef": "password"},
+		HoldsData:  true,
 		Labels:     "tags",
 	}
 	if diff := cmp.Diff(want, (*compute.MachineParameters)(nil).FieldRules()); diff != "" {

@@ -138,19 +138,27 @@ func TestInitialSetOnce(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	for name, tc := range map[string]struct{ have, init, patch, refused string }{
-		"what can change may (N7, R140)":    {`image: i, networkId: net`, `size: small`, `{initProvider: {size: large}}`, ""},
-		"it does not change (N7)":           {`networkId: net`, `image: a`, `{initProvider: {image: b}}`, "image was set in spec.initProvider"},
-		"nor is it removed (N7)":            {`image: i`, `networkId: net`, `{initProvider: {networkId: null}}`, "networkId was set"},
-		"nor what holds it (N33)":           {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: {boot: null}}`, "boot.firmware was set"},
-		"nor all of it (N33)":               {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: null}`, "boot.firmware was set"},
-		"what is unset may be set (N7)":     {`image: i, networkId: net`, ``, `{initProvider: {boot: {firmware: f}}}`, ""},
-		"it may become enforced (N7, R142)": {`networkId: net`, `image: a`, `{forProvider: {image: a}, initProvider: null}`, ""},
-		"but not as another (N7, R142)":     {`networkId: net`, `image: a`, `{forProvider: {image: b}}`, "image was set in spec.initProvider"},
-		"forProvider counts (R140, R142)":   {`image: i, networkId: net`, `image: a`, `{initProvider: {image: b}}`, ""},
-		"what a reference becomes (N7)":     {`image: i`, `networkIdRef: {name: a}`, `{initProvider: {networkId: net}}`, ""},
-		"what a reference became (N7)":      {`image: i`, `networkIdRef: {name: a}, networkId: net`, `{initProvider: {networkId: b}}`, "networkId was set"},
+		"what can change may (N7, R140)":         {`image: i, networkId: net`, `size: small`, `{initProvider: {size: large}}`, ""},
+		"it does not change (N7)":                {`networkId: net`, `image: a`, `{initProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"nor is it removed (N7)":                 {`image: i`, `networkId: net`, `{initProvider: {networkId: null}}`, "networkId was set"},
+		"nor what holds it (N33)":                {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: {boot: null}}`, "boot.firmware was set"},
+		"nor all of it (N33)":                    {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: null}`, "boot.firmware was set"},
+		"what is unset may be set (N7)":          {`image: i, networkId: net`, ``, `{initProvider: {boot: {firmware: f}}}`, ""},
+		"it may become enforced (N7, R142)":      {`networkId: net`, `image: a`, `{forProvider: {image: a}, initProvider: null}`, ""},
+		"but not as another one (N7, R142)":      {`networkId: net`, `image: a`, `{forProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"nor in an object (N7)":                  {`image: i, networkId: net`, `placement: {zone: a}`, `{initProvider: {placement: {zone: b}}}`, "placement.zone was set"},
+		"an object may become enforced (N7)":     {`image: i, networkId: net`, `placement: {zone: a}`, `{forProvider: {placement: {zone: a, rack: r}}}`, ""},
+		"an object, but not as another one (N7)": {`image: i, networkId: net`, `placement: {zone: a}`, `{forProvider: {placement: {zone: b}}}`, "placement.zone was set"},
+		"objects in a list stay (N7)":            {`image: i, networkId: net`, `spares: [{zone: a}]`, `{initProvider: {size: large}}`, ""},
+		"objects in a list do not change (N7)":   {`image: i, networkId: net`, `spares: [{zone: a}]`, `{initProvider: {spares: [{zone: b}]}}`, "spares was set"},
+		"and become others nowhere (N7)":         {`image: i, networkId: net`, `spares: [{zone: a}]`, `{forProvider: {spares: [{zone: b}]}}`, "spares was set"},
+		"forProvider counts (R140, R142)":        {`image: i, networkId: net`, `image: a`, `{initProvider: {image: b}}`, ""},
+		"what a reference becomes (N7)":          {`image: i`, `networkIdRef: {name: a}`, `{initProvider: {networkId: net}}`, ""},
+		"what a reference became (N7)":           {`image: i`, `networkIdRef: {name: a}, networkId: net`, `{initProvider: {networkId: b}}`, "networkId was set"},
 		"what one in forProvider becomes (R142)": {
-			`image: i, networkIdRef: {name: a}`, `networkId: net`, `{forProvider: {networkId: other}}`, ""},
+			`image: i, networkIdRef: {name: a}`, `networkId: net`, `{forProvider: {networkId: net}}`, ""},
+		"but not as another (N7, N54, R142)": {
+			`image: i, networkIdRef: {name: a}`, `networkId: net`, `{forProvider: {networkId: other}}`, "networkId was set in spec.initProvider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +260,7 @@ func TestClassAdmission(t *testing.T) {
 	}{
 		"nothing (K21)":                 {gateways, `{}`, "specTemplate: Required"},
 		"no namespace of secrets (K27)": {gateways, `{specTemplate: {forProvider: {}}}`, "writeConnectionSecretsToNamespace: Required"},
-		"a status (K24)":                {gateways, in(`status: {}, forProvider: {}`), "unknown field"},
+		"a field of no class (K27)":     {gateways, in(`status: {}, forProvider: {}`), "unknown field"},
 		"no settings (K23)":             {machines, in(``), "forProvider: Required"},
 		"all by value (K23, O32)":       {machines, in(`forProvider: {image: a, networkId: b}`), ""},
 		"one by selector (K23, O32)":    {machines, in(`forProvider: {image: a, networkIdSelector: {}}`), ""},

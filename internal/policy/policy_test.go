@@ -47,6 +47,13 @@ func TestRepository(t *testing.T) {
 		}
 		report(t, "A page that leads nowhere costs its reader the search.", found)
 	})
+	t.Run("definitions", func(t *testing.T) {
+		found, err := definitions(os.DirFS(root))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, "Users read definitions with kubectl explain; they know neither the contract nor Go.", found)
+	})
 	t.Run("tests use package testing and a real API server (T60 N19)", func(t *testing.T) {
 		report(t, "A framework is a second language, and a fake client accepts what the API server refuses.", testLibraries(source))
 	})
@@ -307,6 +314,31 @@ func TestBrokenLinks(t *testing.T) {
 		"README.md: nothing is at docs/b.md", "README.md: nothing is at docs/a.md#away", "docs/a.md: nothing is at deep/a.go",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	const start = "spec: {names: {kind: Box, shortNames: [box]}, versions: [{name: v1, schema: {openAPIV3Schema: "
+	properties := func(text string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(start + "{description: PostgreSQLBox is a type, properties: {spec: {" + text + "}}}}}]}")}
+	}
+	got, err := definitions(fstest.MapFS{
+		"apis/crds/a.yaml":  properties("properties: {a: {description: TheSize is it}, b: {description: 'The size (N8, K3).'}}"),
+		"apis/crds/b.yaml":  properties("items: {description: SubnetIDs of boxes}, additionalProperties: {description: See R12}"),
+		"apis/crds/c.yaml":  properties("description: 'theSize is 12 of A boxes, CPUs and PostgreSQL'"),
+		"apis/crds/d.yaml":  {Data: []byte("spec: {names: {kind: Tray, shortNames: [box, po]}}")},
+		"apis/other/d.yaml": properties("description: TheSize"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"apis/crds/a.yaml: the description of .spec.a begins with the Go name TheSize", "apis/crds/a.yaml: the description of .spec.b cites N8",
+		"apis/crds/b.yaml: the description of .spec[] begins with the Go name SubnetIDs", "apis/crds/b.yaml: the description of .spec[] cites R12",
+		"apis/crds/d.yaml: short name box is that of another kind", "apis/crds/d.yaml: short name po is that of another kind",
+	}
+	if diff := cmp.Diff(want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

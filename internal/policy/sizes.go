@@ -22,11 +22,11 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 50_920
-	mostTests      = 44_450
+	mostCode       = 62_080
+	mostTests      = 54_830
 	mostPackage    = 1500  // of code
-	mostManaged    = 4_000 // of code in pkg/reconciler/managed and the packages that nothing else imports
-	mostSecretRoad = 1300  // of code that publishes and copies connection Secrets
+	mostManaged    = 5_410 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostSecretRoad = 1450  // of code that publishes and copies connection Secrets
 )
 
 // largePackages lists the packages with more code than mostPackage, with the reason that they are one package.

@@ -22,9 +22,10 @@ type recorder struct {
 	logged, fatal string
 }
 
-func (r *recorder) Helper()                         {}
-func (r *recorder) Context() context.Context        { return context.Background() }
-func (r *recorder) Logf(format string, args ...any) { r.logged = fmt.Sprintf(format, args...) }
+func (r *recorder) Helper()                           {}
+func (r *recorder) Context() context.Context          { return context.Background() }
+func (r *recorder) Logf(format string, args ...any)   { r.logged = fmt.Sprintf(format, args...) }
+func (r *recorder) Errorf(format string, args ...any) { r.fatal = fmt.Sprintf(format, args...) }
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.fatal = fmt.Sprintf(format, args...)
 	runtime.Goexit()
@@ -39,7 +40,7 @@ func TestEventually(t *testing.T) {
 		"at once":                     {after: 0},
 		"soon":                        {after: time.Second / 2},
 		"late: it logs why it waits":  {after: 8 * time.Second, logged: "after 1s still waiting for: water: cold"},
-		"never: it reports the cause": {after: time.Hour, logged: "cold", fatal: "waited 30s for: water: cold"},
+		"never: it reports the cause": {after: time.Hour, logged: "cold", fatal: "waited 50s for: water: cold"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,5 +80,34 @@ func TestPollReportsTheCause(t *testing.T) {
 	})
 	if err == nil || err.Error() != "cold" {
 		t.Error(err)
+	}
+}
+
+// What is fast once is prompt; what is late each time is not.
+func TestPromptly(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fast   int // the round that is
+		rounds int
+		failed bool
+	}{
+		"at once":     {fast: 0, rounds: 1},
+		"when it can": {fast: 3, rounds: 4},
+		"never":       {fast: 100, rounds: 10, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, rounds := &recorder{TB: t}, 0
+			testkit.Promptly(r, time.Second, func(n int) time.Duration {
+				rounds++
+				if n == tc.fast {
+					return time.Second
+				}
+				return time.Minute
+			})
+			if rounds != tc.rounds || (r.fatal != "") != tc.failed {
+				t.Errorf("%d rounds, failed with %q", rounds, r.fatal)
+			}
+		})
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
 
@@ -28,7 +26,7 @@ func TestCache(t *testing.T) {
 		if d.closed.Add(1) > 1 || d.passing.Load() > 0 {
 			t.Error("a client was closed twice, or while in use (R232)")
 		}
-	}, logr.Discard())
+	}, nil, nil)
 	create := func() (*door, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -108,7 +106,7 @@ func TestCacheLife(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var closed []string
-				c := newCache(time.Minute, func(v string) { closed = append(closed, v) }, logr.Discard())
+				c := newCache(time.Minute, func(v string) { closed = append(closed, v) }, nil, nil)
 				e := c.replace(key, first)
 				c.fill(e, func() (string, error) { return "client", nil })
 				if got, err := e.wait(t.Context()); got != "client" || err != nil {
@@ -126,7 +124,7 @@ func TestCacheLife(t *testing.T) {
 	t.Run("created after the manager stopped (R232)", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			closed := false
-			c := newCache(time.Minute, func(string) { closed = true }, logr.Discard())
+			c := newCache(time.Minute, func(string) { closed = true }, nil, nil)
 			c.stop()
 			e := c.replace(key, first)
 			c.fill(e, func() (string, error) { return "late", nil })

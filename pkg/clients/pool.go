@@ -10,11 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/go-logr/logr"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -30,18 +27,20 @@ type Pool[C any] struct {
 	registry  *Registry
 	forbidden bool // Factory.ForbiddenIsRefusal
 	create    func(context.Context, *config, *limits.Limiter) (C, error)
+	lend      func(C) C // Factory.Lend
 	clients   *cache[C]
 
 	renewing sync.Mutex // held from reading a ProviderConfig until its client is replaced
 }
 
 // A Lease is a client in use by one reconcile. An external client that embeds it returns it at the end of the reconcile, uses
-// the poll interval of the ProviderConfig, and keeps credentials out of error messages (managed.Disconnecter,
-// managed.PollIntervalChooser, managed.SecretKeeper).
+// the poll interval and the rules of adoption of the ProviderConfig, and keeps credentials out of error messages (managed.Disconnecter,
+// managed.PollIntervalChooser, managed.AdoptionRuler, managed.SecretKeeper).
 type Lease[C any] struct {
-	// Client of the external system, shared with other reconciles.
+	// Client of the external system, shared with other reconciles unless Factory.Lend returned it.
 	Client C
 
+	adoption     resource.Adoption
 	pollInterval time.Duration
 	secrets      [][]byte
 	release      func()
@@ -49,6 +48,9 @@ type Lease[C any] struct {
 
 // PollInterval of the external resources that use the ProviderConfig; zero if it sets none.
 func (l *Lease[C]) PollInterval() time.Duration { return l.pollInterval }
+
+// Adoption returns which existing external resources the object may adopt.
+func (l *Lease[C]) Adoption() resource.Adoption { return l.adoption }
 
 // SecretValues are the credentials of the client.
 func (l *Lease[C]) SecretValues() [][]byte { return l.secrets }
@@ -83,11 +85,16 @@ func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], erro
 	client, err := shared.wait(ctx)
 	if err != nil {
 		p.clients.release(shared)
-		err = failure.Redact(fmt.Errorf("cannot create client of %s: %w", config.name, err), config.secretValues()...)
-		return nil, failure.Default(failure.ProviderConfigUnavailable, err)
+		return nil, failure.Default(failure.ProviderConfigUnavailable, config.cannotCreate(err))
+	}
+	if p.lend != nil {
+		client = p.lend(client)
 	}
 	release := sync.OnceFunc(func() { p.clients.release(shared) })
-	return &Lease[C]{Client: client, pollInterval: config.pollInterval(), secrets: config.secretValues(), release: release}, nil
+	return &Lease[C]{
+		Client: client, adoption: config.adoption(mg.GetNamespace()), pollInterval: config.pollInterval(), secrets: config.secretValues(),
+		release: release,
+	}, nil
 }
 
 // renew reads the ProviderConfig again, one caller at a time, so that a newer client is never replaced by an older one.
@@ -113,12 +120,16 @@ func (p *Pool[C]) renew(ctx context.Context, mg resource.Managed) (*config, *ent
 	return config, shared, nil
 }
 
+func (p *Pool[C]) failure(key limits.Key, from limits.Version) error {
+	return p.clients.failure(key, from)
+}
+
 func (p *Pool[C]) forget(key limits.Key) { p.clients.forget(key) }
 
 func (p *Pool[C]) stop() { p.clients.stop() }
 
 const (
-	defaultTimeout = 10 * time.Second
+	defaultTimeout = 30 * time.Second
 	defaultIdle    = 10 * time.Minute
 	// maxIdleConnections per host are enough for the workers of a few kinds.
 	maxIdleConnections = 64
@@ -131,9 +142,11 @@ type Factory[S, C any] struct {
 	// change. The context bounds the call, not the life of the client. An error is returned to all users for one second, then
 	// New is called again. Errors must not contain secrets.
 	New func(ctx context.Context, c Connection[S]) (C, error)
+	// Lend returns what one reconcile uses: a client of its own that shares what New opened. Default: the client itself.
+	Lend func(C) C
 	// Close frees a client that is no longer in use. Default: nothing.
 	Close func(C)
-	// Timeout bounds each HTTP request including its response. Default: 10 seconds.
+	// Timeout bounds each HTTP request including its response. Default: 30 seconds; the deadline of the pass is one minute.
 	Timeout time.Duration
 	// Idle is how long an unused client is kept. Default: 10 minutes.
 	Idle time.Duration
@@ -179,7 +192,8 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 		shared = f.Wrap(transport)
 	}
 	p := &Pool[C]{
-		registry: r, forbidden: f.ForbiddenIsRefusal, clients: newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.mgr.GetLogger()),
+		registry: r, forbidden: f.ForbiddenIsRefusal, lend: f.Lend,
+		clients: newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.panicked, func(key limits.Key) { r.healthChanged(key, false) }),
 	}
 	p.create = func(ctx context.Context, config *config, by *limits.Limiter) (client C, err error) {
 		c := Connection[S]{
@@ -201,9 +215,10 @@ const errorBackoff = time.Second
 // user releases it, a current one when idle for a while. It is safe for concurrent use, and by hand because caches of libraries
 // close a client on eviction, also in use.
 type cache[C any] struct {
-	idle   time.Duration
-	closer func(C) // may be nil
-	log    logr.Logger
+	idle     time.Duration
+	closer   func(C)                           // may be nil
+	panicked func(key limits.Key, call string) // records a panic of the provider's code, which is recovered
+	changed  func(key limits.Key)              // reports that failure returns something else
 
 	mu      sync.Mutex
 	entries map[limits.Key]*entry[C]
@@ -212,20 +227,33 @@ type cache[C any] struct {
 
 // An entry is a client that all holders of a reference share.
 type entry[C any] struct {
+	key   limits.Key
 	from  limits.Version
 	ready chan struct{} // closed once the next three are set
 
 	client   C
 	err      error
 	failedAt time.Time
+
+	before error // of the last attempt from the same version
 	// The lock of the cache guards the rest.
 	retired bool        // replaced or forgotten: closed with its last reference
 	users   int         // creating the client counts as one
 	idle    *time.Timer // closes the client; set while there are no users
 }
 
-func newCache[C any](idle time.Duration, closer func(C), log logr.Logger) *cache[C] {
-	return &cache[C]{idle: idle, closer: closer, log: log, entries: map[limits.Key]*entry[C]{}}
+func newCache[C any](idle time.Duration, closer func(C), panicked func(limits.Key, string), changed func(limits.Key)) *cache[C] {
+	return &cache[C]{idle: idle, closer: closer, panicked: panicked, changed: changed, entries: map[limits.Key]*entry[C]{}}
+}
+
+// failure returns why the last attempt to create a client from this version failed.
+func (c *cache[C]) failure(key limits.Key, from limits.Version) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[key]; e != nil && e.from == from {
+		return e.failure()
+	}
+	return nil
 }
 
 // get returns the client created from this version, nil if there is none. The caller releases it.
@@ -245,11 +273,16 @@ func (c *cache[C]) get(key limits.Key, from limits.Version) *entry[C] {
 
 // replace adds a client that fill creates and the caller releases.
 func (c *cache[C]) replace(key limits.Key, from limits.Version) *entry[C] {
-	e := &entry[C]{from: from, ready: make(chan struct{}), users: 2} // the caller and fill
+	e := &entry[C]{key: key, from: from, ready: make(chan struct{}), users: 2} // the caller and fill
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.entries[key]; old != nil && c.remove(key, old) {
-		go c.close(old)
+	if old := c.entries[key]; old != nil {
+		if old.from == from {
+			e.before = old.failure()
+		}
+		if c.remove(key, old) {
+			go c.close(old)
+		}
 	}
 	c.entries[key] = e
 	if c.stopped {
@@ -262,16 +295,31 @@ func (c *cache[C]) replace(key limits.Key, from limits.Version) *entry[C] {
 func (c *cache[C]) fill(e *entry[C], create func() (C, error)) {
 	go func() {
 		defer c.release(e)
-		defer close(e.ready)
+		defer func() {
+			close(e.ready)
+			if (e.err == nil) != (e.before == nil) {
+				c.changed(e.key)
+			}
+		}()
 		defer func() {
 			if recover() != nil {
-				c.log.Error(nil, "The provider's code panicked", "call", "New", "stack", string(debug.Stack()))
+				c.panicked(e.key, "New")
 				e.err = errors.New("the provider's code panicked: see the controller's log")
 			}
 			e.failedAt = time.Now()
 		}()
 		e.client, e.err = create()
 	}()
+}
+
+// failure returns why the client could not be created; while it is being created, why the last one could not.
+func (e *entry[C]) failure() error {
+	select {
+	case <-e.ready:
+		return e.err
+	default:
+		return e.before
+	}
 }
 
 // wait returns the client once it is created, or the error of creating it.
@@ -355,7 +403,7 @@ func (c *cache[C]) close(e *entry[C]) {
 	}
 	defer func() {
 		if recover() != nil {
-			c.log.Error(nil, "The provider's code panicked", "call", "Close", "stack", string(debug.Stack()))
+			c.panicked(e.key, "Close")
 		}
 	}()
 	c.closer(e.client)

@@ -7,9 +7,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -33,7 +37,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // A ConfigKind is a kind of ProviderConfig.
@@ -50,35 +57,51 @@ type Registry struct {
 	groupOf func(schema.GroupKind) string
 	secrets *credentials.Secrets
 	limits  *limits.Registry
+	metrics *telemetry.Metrics
+	brake   brake
+	ctx     context.Context // ends with the manager
 
-	mu        sync.Mutex
-	pools     map[any]pool // by Factory
-	stopped   bool
-	listeners sync.Map // from schema.GroupKind to func(types.NamespacedName). Clients may make calls while mu is held.
+	mu      sync.Mutex
+	pools   map[any]pool // by Factory
+	stopped bool
+
+	listening sync.RWMutex // of its own, since clients may make calls while mu is held
+	listeners []listener
+}
+
+// A listener is called about the health of the ProviderConfigs of a kind.
+type listener struct {
+	kind       schema.GroupKind
+	onlyFaults bool // that begin or end
+	changed    func(types.NamespacedName)
 }
 
 type pool interface {
+	failure(key limits.Key, from limits.Version) error
 	forget(key limits.Key)
 	stop()
 }
 
 // NewRegistry returns a registry for the given kinds of ProviderConfigs. groupOf returns the group of the ProviderConfigs that
-// objects of a managed kind use (N29). All clients are closed when the manager stops.
-func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed schema.GroupKind) string) (*Registry, error) {
-	secrets, err := credentials.NewSecrets(mgr)
-	if err != nil {
+// objects of a managed kind use (N29). The options are for the credentials: without any, no variable or file of the process is offered.
+// All clients are closed when the manager stops.
+func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed schema.GroupKind) string,
+	o ...credentials.Option) (*Registry, error) {
+	secrets, failed := credentials.NewSecrets(mgr, o...)
+	counters, err := telemetry.NewMetrics(metrics.Registry)
+	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
+	running, cancel := context.WithCancel(context.Background())
 	r := &Registry{
-		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), pools: map[any]pool{},
+		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), metrics: counters,
+		ctx: running, pools: map[any]pool{},
 	}
-	r.limits.OnChange = func(key limits.Key) {
-		if callback, ok := r.listeners.Load(schema.GroupKind{Group: key.Group, Kind: key.Kind}); ok {
-			callback.(func(types.NamespacedName))(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
-		}
-	}
+	r.limits.OnChange = r.healthChanged
+	secrets.OnServed(r.retry)
 	return r, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
+		cancel()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.stopped = true
@@ -87,6 +110,24 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 		}
 		return nil
 	}))
+}
+
+// healthChanged calls the listeners of a ProviderConfig, within a call of the external system: they must not block.
+func (r *Registry) healthChanged(config limits.Key, fault bool) {
+	r.listening.RLock()
+	defer r.listening.RUnlock()
+	for _, l := range r.listeners {
+		if l.kind == (schema.GroupKind{Group: config.Group, Kind: config.Kind}) && (fault || !l.onlyFaults) {
+			l.changed(types.NamespacedName{Namespace: config.Namespace, Name: config.Name})
+		}
+	}
+}
+
+// panicked logs and counts a panic of a Factory's function, under the kind of the ProviderConfig. The cause may contain credentials.
+func (r *Registry) panicked(config limits.Key, call string) {
+	kind := schema.GroupKind{Group: config.Group, Kind: config.Kind}
+	r.metrics.Panicked(strings.ToLower(kind.String()))
+	r.mgr.GetLogger().Error(nil, "The provider's code panicked", "call", call, "config", config.String(), "stack", string(debug.Stack()))
 }
 
 // Secrets reads the Secrets with credentials.
@@ -114,6 +155,7 @@ func (r *Registry) forget(key limits.Key) {
 		p.forget(key)
 	}
 	r.limits.Forget(key)
+	r.brake.forget(key)
 }
 
 // find reads the ProviderConfig that an object uses, and its credentials, from caches (R227 to R229, R231, R232, N2).
@@ -155,13 +197,38 @@ func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, ob
 	return c, nil
 }
 
-// OnChange sets the callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
-func (r *Registry) OnChange(kind schema.GroupVersionKind, callback func(types.NamespacedName)) {
-	r.listeners.Store(kind.GroupKind(), callback)
+// retry ends the pause of calls of the ProviderConfigs whose credentials belong to a server that is ready again. Changed credentials need
+// none: their calls have a circuit of their own.
+func (r *Registry) retry(secret types.NamespacedName) {
+	r.eachUser(secret, func(config limits.Key) { r.limits.Retry(config) })
 }
 
-// Check returns why a ProviderConfig cannot be used: by what it declares, and by what the external system answered to the calls of
-// this process, of which called is false before the first.
+// eachUser calls do for the ProviderConfigs whose credentials are in a Secret or file.
+func (r *Registry) eachUser(secret types.NamespacedName, do func(limits.Key)) {
+	for _, kind := range r.configs {
+		configs, err := credentials.Users(r.ctx, r.mgr.GetClient(), kind.Kind, secret)
+		if err != nil {
+			r.mgr.GetLogger().Error(err, "Cannot find the provider configurations of a Secret", "secret", secret)
+		}
+		for _, config := range configs {
+			do(keyOf(kind.Kind, client.ObjectKeyFromObject(config)))
+		}
+	}
+}
+
+// OnChange adds a callback for ProviderConfigs of a kind about which calls revealed something new, see Check.
+func (r *Registry) OnChange(kind schema.GroupVersionKind, callback func(types.NamespacedName)) {
+	r.listen(listener{kind: kind.GroupKind(), changed: callback})
+}
+
+func (r *Registry) listen(l listener) {
+	r.listening.Lock()
+	defer r.listening.Unlock()
+	r.listeners = append(r.listeners, l)
+}
+
+// Check returns why a ProviderConfig cannot be used: by what it declares, because no client can be created, and by what the external
+// system answered to the calls of this process, of which called is false before the first.
 func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of schema.GroupVersionKind) (called bool, err error) {
 	c, err := r.resolve(ctx, of, config)
 	if err != nil {
@@ -170,6 +237,13 @@ func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of
 	if c.Deleted {
 		return false, fmt.Errorf("the Secret with the credentials is being deleted and exists only as long as %s is in use: name another "+
 			"one in spec.credentials.secretRef", c.name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pools {
+		if err := p.failure(c.key, c.version); err != nil {
+			return true, c.cannotCreate(err)
+		}
 	}
 	return r.limits.Check(c.key, c.version)
 }
@@ -205,9 +279,22 @@ type config struct {
 	version limits.Version
 }
 
+// cannotCreate describes why there is no client.
+func (c *config) cannotCreate(err error) error {
+	return failure.Redact(fmt.Errorf("cannot create client of %s: %w", c.name, err), c.secretValues()...)
+}
+
 // pollInterval of the users of the ProviderConfig; zero if it sets none.
 func (c *config) pollInterval() time.Duration {
 	return ptr.Deref(c.PollInterval, metav1.Duration{}).Duration
+}
+
+// adoption returns the rules for users in a namespace, which is empty for cluster-scoped users.
+func (c *config) adoption(namespace string) resource.Adoption {
+	if c.key.Namespace != "" {
+		namespace = ""
+	}
+	return resource.Adoption{Of: c.name, Policy: c.Adoption, Names: c.AdoptableNames, Namespace: namespace}
 }
 
 // hash returns the version of the config, which two objects of one name never share. The generation of an object is no
@@ -228,78 +315,99 @@ func (c *config) hash(uid types.UID) limits.Version {
 	return limits.Version(h.Sum(nil))
 }
 
-// secretValues are the credentials and the other values of their Secret, except for address and user name.
+// secretValues are the credentials and the other values of their Secret that may be secrets.
 func (c *config) secretValues() [][]byte {
-	values := [][]byte{c.Value}
-	for key, value := range c.Secret {
-		switch key {
-		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey, xpv1.ResourceCredentialsSecretUserKey:
-		default:
-			values = append(values, value)
-		}
-	}
-	return values
+	return append(redact.Details(c.Secret), c.Value)
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// A watch enqueues the objects of one kind whose ProviderConfig or credentials changed.
+// A watch enqueues the objects of one kind whose ProviderConfig, credentials or external system changed.
 type watch struct {
 	*Registry
 	group string
-	users func(ctx context.Context, name string) ([]reconcile.Request, error)
+	users UserLister
 }
 
-// Watch makes a controller requeue objects when their ProviderConfig, of the given group, or its credentials change. users
-// returns the objects that use a ProviderConfig of the given name, of any kind.
-func (r *Registry) Watch(b *builder.Builder, group string, users func(ctx context.Context, name string) ([]reconcile.Request, error)) {
+// A UserLister returns the objects that use a ProviderConfig of the given name, of any kind; those of its namespace, if it has one.
+type UserLister func(ctx context.Context, config types.NamespacedName) ([]reconcile.Request, error)
+
+// Watch makes a controller requeue objects when their ProviderConfig, of the given group, or its credentials change, and when the
+// external system gets out of reach or is in reach again.
+func (r *Registry) Watch(b *builder.Builder, group string, users UserLister) {
 	w := watch{Registry: r, group: group, users: users}
-	b.WatchesRawSource(source.Func(w.secretChanges))
+	b.WatchesRawSource(source.Func(w.listen))
 	for _, kind := range r.configs {
 		if kind.Kind.Group == group {
-			b.Watches(kind.Object, w.configChanges(kind), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+			b.Watches(kind.Object, w.configChanges(kind), builder.WithPredicates(
+				predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, deletionsResumed())))
 		}
+	}
+}
+
+// deletionsResumed accepts updates of ProviderConfigs by which a person resumes deletions.
+func deletionsResumed() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			// Also if their values have no effect, which the users report.
+			return !maps.Equal(meta.ResumeAnnotations(e.ObjectOld), meta.ResumeAnnotations(e.ObjectNew))
+		},
 	}
 }
 
 func (w watch) configChanges(kind ConfigKind) handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { w.enqueueUsers(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { w.enqueueUsers(ctx, e.ObjectNew, q) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			w.enqueueUsers(ctx, client.ObjectKeyFromObject(e.Object), q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			w.enqueueUsers(ctx, client.ObjectKeyFromObject(e.ObjectNew), q)
+		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			w.forget(keyOf(kind.Kind, client.ObjectKeyFromObject(e.Object)))
-			w.enqueueUsers(ctx, e.Object, q)
+			w.enqueueUsers(ctx, client.ObjectKeyFromObject(e.Object), q)
 		},
 	}
 }
 
-func (w watch) secretChanges(ctx context.Context, q queue) error {
-	w.secrets.OnChange(func(secret types.NamespacedName) {
-		for _, kind := range w.configs {
-			if kind.Kind.Group != w.group {
-				continue
+// listen has one goroutine list the users of what was reported, each ProviderConfig once however often it was reported meanwhile.
+func (w watch) listen(ctx context.Context, q queue) error {
+	changed := workqueue.NewTyped[types.NamespacedName]()
+	context.AfterFunc(ctx, changed.ShutDown)
+	go func() {
+		for {
+			config, stopped := changed.Get()
+			if stopped {
+				return
 			}
-			configs, err := credentials.Users(ctx, w.mgr.GetClient(), kind.Kind, secret)
-			if err != nil {
-				w.mgr.GetLogger().Error(err, "Cannot find the provider configurations of a Secret", "secret", secret)
-			}
-			for _, config := range configs {
-				w.enqueueUsers(ctx, config, q)
-			}
+			w.enqueueUsers(ctx, config, q)
+			changed.Done(config)
 		}
+	}()
+	for _, kind := range w.configs {
+		if kind.Kind.Group == w.group {
+			w.Registry.listen(listener{kind: kind.Kind.GroupKind(), onlyFaults: true, changed: changed.Add})
+		}
+	}
+	w.secrets.OnChange(func(secret types.NamespacedName) {
+		w.eachUser(secret, func(config limits.Key) {
+			if config.Group == w.group {
+				changed.Add(types.NamespacedName{Namespace: config.Namespace, Name: config.Name})
+			}
+		})
 	})
 	return nil
 }
 
 // enqueueUsers enqueues the users of a ProviderConfig, and possibly users of another kind with the same name.
-func (w watch) enqueueUsers(ctx context.Context, config client.Object, q queue) {
-	users, err := w.users(ctx, config.GetName())
-	if err != nil {
-		w.mgr.GetLogger().Error(err, "Cannot find the users of a provider configuration", "name", config.GetName())
+func (w watch) enqueueUsers(ctx context.Context, config types.NamespacedName, q queue) {
+	users, err := w.users(ctx, config)
+	if err != nil && ctx.Err() == nil {
+		w.mgr.GetLogger().Error(err, "Cannot find the users of a provider configuration", "config", config)
 	}
 	for _, user := range users {
-		if config.GetNamespace() == "" || user.Namespace == config.GetNamespace() {
-			q.Add(user)
-		}
+		q.Add(user)
 	}
 }

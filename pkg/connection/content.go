@@ -56,13 +56,14 @@ const (
 	MaxValueSize = 64 << 10
 )
 
-// Content returns what the connection Secret of a claim is to hold: all of the original, which is what the Secret of its
+// Content returns what the connection Secret of a claim is to hold: all of the original that is in use, which is what the Secret of its
 // managed resource holds, and the keys that the claim derives. The error describes mistakes in the claim's templates;
 // the content is good all the same, without the keys concerned. It has no value of a Secret in it.
 func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte, error) {
+	original = InUse(original)
 	templates, ok := claim.GetAnnotations()[AnnotationKeyConnectionKeys]
 	if !ok {
-		return merged(original, nil), nil
+		return original, nil
 	}
 	derived, err := Derive(templates, original)
 	return merged(original, derived), err

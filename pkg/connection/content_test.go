@@ -182,13 +182,14 @@ func TestRoom(t *testing.T) {
 
 func TestContent(t *testing.T) {
 	t.Parallel()
-	original := map[string][]byte{"port": []byte("1")}
+	original := map[string][]byte{"port": []byte("1"), "port.pending": []byte("2")}
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		want        map[string][]byte
 		wrong       bool
 	}{
-		"no annotation (R287)": {nil, map[string][]byte{"port": []byte("1")}, false},
+		"what is pending is not shown (N50)": {keys(annotation("A", ":$(port.pending)")), map[string][]byte{"port": []byte("1")}, true},
+		"no annotation (R287)":               {nil, map[string][]byte{"port": []byte("1")}, false},
 		"derived keys stand beside (R287)": {
 			keys(annotation("A", ":$(port)")), map[string][]byte{"port": []byte("1"), "A": []byte(":1")}, false,
 		},
@@ -203,7 +204,7 @@ func TestContent(t *testing.T) {
 				t.Errorf("error %v, -want +got:\n%s", err, diff)
 			}
 			got["port"], got["more"] = nil, nil
-			if len(original) != 1 || string(original["port"]) != "1" {
+			if len(original) != 2 || string(original["port"]) != "1" {
 				t.Error("the original changes with the content")
 			}
 		})

@@ -32,11 +32,23 @@ type Publisher struct {
 }
 
 // foreignError reports that the connection Secret that an object names does not belong to it.
-type foreignError struct{ namespace, name string }
+type foreignError struct{ secret *corev1.Secret }
 
 func (e *foreignError) Error() string {
-	return fmt.Sprintf("secret %s/%s exists and does not belong to this object: name another one in "+
-		"writeConnectionSecretToRef, or remove it", e.namespace, e.name)
+	owner, do := "", "or delete it"
+	if c := metav1.GetControllerOf(e.secret); c != nil {
+		owner = fmt.Sprintf(", but to %s %q with UID %s", c.Kind, c.Name, c.UID)
+		do = "or delete that object, if it still exists, and the Secret"
+	}
+	if meta.WasDeleted(e.secret) {
+		do = "or wait until its deletion finishes"
+		if held := e.secret.Finalizers; len(held) > 0 {
+			do = fmt.Sprintf("or wait until its deletion finishes, which finalizers delay (%s); in-use.crossplane.io/provider-config is removed "+
+				"once no ProviderConfig in use has its credentials there", strings.Join(held, ", "))
+		}
+	}
+	return fmt.Sprintf("secret %s/%s exists and does not belong to this object%s: name another one in writeConnectionSecretToRef, %s",
+		e.secret.Namespace, e.secret.Name, owner, do)
 }
 
 // IsForeign is true for the error of a Publisher about a Secret that belongs to another object.
@@ -58,12 +70,21 @@ func (s Publisher) Get(ctx context.Context, from client.Reader, mg resource.Mana
 		return nil, nil
 	}
 	if err == nil && !metav1.IsControlledBy(have, mg) {
-		err = &foreignError{namespace: ref.Namespace, name: ref.Name}
+		err = &foreignError{have}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return have, nil
+}
+
+// Users returns what uses the connection Secret of an object, as a reader has it: nothing if the Secret belongs to another object.
+func (s Publisher) Users(ctx context.Context, from client.Reader, mg resource.Managed) ([]string, error) {
+	secret, err := s.Get(ctx, from, mg)
+	if secret == nil {
+		return nil, resource.Ignore(IsForeign, err)
+	}
+	return meta.UsersOf(secret), nil
 }
 
 // Publish adds details and annotations to the connection Secret of an object and returns it, nil if the object names none, or if
@@ -148,6 +169,14 @@ func (s Publisher) Recall(ctx context.Context, mg resource.Managed) (name string
 // creation only, separated by commas. One that the Secret lacks is reported as lost; without the annotation none is.
 const AnnotationKeyCreatedKeys = "bowline.dev/created-connection-keys"
 
+// AnyKey stands in that list for keys that are not known, since the answer was lost. No Secret has it.
+const AnyKey = "*"
+
+// Describe returns keys as messages show them.
+func Describe(keys []string) string {
+	return strings.ReplaceAll(strings.Join(keys, ", "), AnyKey, "whatever only the lost answer of the create contained")
+}
+
 // CreatedKeys returns the keys that AnnotationKeyCreatedKeys lists.
 func CreatedKeys(o metav1.Object) []string {
 	return strings.FieldsFunc(o.GetAnnotations()[AnnotationKeyCreatedKeys], func(r rune) bool { return r == ',' || r == ' ' })
@@ -163,10 +192,10 @@ func SetCreatedKeys(o metav1.Object, keys []string) {
 	o.SetAnnotations(annotations)
 }
 
-// Missing returns the keys that a Secret lacks; no Secret lacks all.
+// Missing returns the keys that a Secret lacks, or under which it has nothing; no Secret lacks all.
 func Missing(from *corev1.Secret, keys []string) (missing []string) {
 	for _, key := range keys {
-		if from == nil || !has(from.Data, key) {
+		if from == nil || len(from.Data[key]) == 0 {
 			missing = append(missing, key)
 		}
 	}

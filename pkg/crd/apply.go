@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,8 +125,9 @@ type installer struct {
 // newInstaller gives the client a fixed mapping for its one kind, which saves discovery requests.
 func newInstaller(cfg *rest.Config) (*installer, error) {
 	types, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
-	typesErr := apiextensionsv1.AddToScheme(types)
+	typesErr := errors.Join(apiextensionsv1.AddToScheme(types), admissionv1.AddToScheme(types))
 	mapper.Add(kind(), meta.RESTScopeRoot)
+	policyKinds(mapper)
 	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
 	whole := rest.CopyConfig(cfg)
 	whole.NegotiatedSerializer = scheme.Codecs.WithoutConversion()

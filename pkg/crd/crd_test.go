@@ -11,15 +11,19 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
@@ -90,6 +94,134 @@ func TestApply(t *testing.T) {
 			got := applyOnce(t, env, wanted)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+const deletionPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    matchPolicy: Equivalent
+    namespaceSelector: {}
+    objectSelector: {}
+    resourceRules:
+    - {apiGroups: [apiextensions.k8s.io], apiVersions: ["*"], operations: [DELETE], resources: [customresourcedefinitions], scope: "*"}
+  matchConditions:
+  - {name: this, expression: oldObject.metadata.name == '%[1]s'}
+  validations:
+  - {expression: "oldObject.metadata.?annotations[?'bowline.dev/allow-deletion'].orValue('') == 'true'"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`
+
+// A start waits until the policies are in force, unless there is nothing that they refuse.
+func TestProtect(t *testing.T) {
+	for name, permitted := range map[string]bool{
+		"after a start that was interrupted (N39)":              false,
+		"not where all definitions may be deleted anyway (N39)": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := controlplanetest.New(t)
+			given := definition(env.Prefix)
+			install(t, env, given.DeepCopy(), func(c *apiextensionsv1.CustomResourceDefinition) {
+				c.Annotations = map[string]string{"bowline.dev/allow-deletion": fmt.Sprint(permitted)}
+			})
+			content, err := yaml.Marshal(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := fstest.MapFS{"policy.yaml": &fstest.MapFile{Data: fmt.Appendf(nil, deletionPolicy, given.Name)}}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if !permitted {
+				if err := crd.Protect(ctx, env.Config, files); err != nil { // without definitions it does not wait
+					t.Fatal(err)
+				}
+			}
+			files["definition.yaml"] = &fstest.MapFile{Data: content}
+			if err := crd.Protect(ctx, env.Config, files); err != nil {
+				t.Fatal(err)
+			}
+			err = env.Client.Delete(ctx, given, client.DryRunAll)
+			if apierrors.IsInvalid(err) == permitted {
+				t.Errorf("deleting the definition: %v", err)
+			}
+			t.Cleanup(func() { // install could not delete the definition
+				_ = env.Client.Patch(context.Background(), given, client.RawPatch("application/merge-patch+json",
+					[]byte(`{"metadata":{"annotations":{"bowline.dev/allow-deletion":"true"}}}`)))
+			})
+		})
+	}
+}
+
+// A policy that has only the domain in its name is replaced, unless it is that of another API, or of somebody else.
+func TestFormerPolicy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		label  string
+		lists  []string // more than the definition
+		listed string   // instead of the list
+		stays  bool
+	}{
+		"of this API (N39)":                        {label: crd.ManagedBy},
+		"of another API of the domain (N39)":       {label: crd.ManagedBy, lists: []string{"others.example.org"}, stays: true},
+		"of somebody else (N39)":                   {label: "them", stays: true},
+		"that does not list its definitions (N39)": {label: crd.ManagedBy, listed: "oldObject.metadata.name == 'none'", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := controlplanetest.New(t)
+			domain := strings.Trim(env.Prefix, "-") + ".example"
+			given := kinds.Definition(schema.GroupVersion{Group: "cache." + domain, Version: "v1"}, "Widget", apiextensionsv1.ClusterScoped)
+			install(t, env, given.DeepCopy(), func(*apiextensionsv1.CustomResourceDefinition) {})
+			content, err := yaml.Marshal(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lists := tc.listed
+			if lists == "" {
+				lists = "oldObject.metadata.name in ['" + strings.Join(append(tc.lists, given.Name), "', '") + "']"
+			}
+			old := strings.ReplaceAll(fmt.Sprintf(deletionPolicy, "protection."+domain), "{name: this, expression: oldObject.metadata.name == 'protection."+domain+"'}",
+				`{name: definition-of-this-api, expression: "`+lists+`"}`)
+			var former []client.Object
+			for part := range strings.SplitSeq(old, "---") {
+				o := &unstructured.Unstructured{}
+				if err := yaml.Unmarshal([]byte(part), &o.Object); err != nil {
+					t.Fatal(err)
+				}
+				o.SetLabels(map[string]string{crd.LabelManagedBy: tc.label})
+				if err := env.Client.Create(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				former = append(former, o)
+				t.Cleanup(func() { _ = env.Client.Delete(context.Background(), o) })
+			}
+			policy := fmt.Appendf(nil, strings.ReplaceAll(deletionPolicy, "== '%[1]s'", "== '"+given.Name+"'"), "protection.cache."+domain)
+			files := fstest.MapFS{"definition.yaml": &fstest.MapFile{Data: content}, "policy.yaml": &fstest.MapFile{Data: policy}}
+			t.Cleanup(func() {
+				_ = env.Client.Patch(context.Background(), given, client.RawPatch("application/merge-patch+json",
+					[]byte(`{"metadata":{"annotations":{"bowline.dev/allow-deletion":"true"}}}`)))
+				remove(t, env, given)
+			})
+			for range 2 { // also where it is gone already
+				if err := crd.Protect(t.Context(), env.Config, files); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, o := range former {
+				err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				if tc.stays && err != nil || !tc.stays && !apierrors.IsNotFound(err) {
+					t.Errorf("%T %s: %v", o, o.GetName(), err)
+				}
 			}
 		})
 	}

@@ -12,6 +12,7 @@
 //
 //	crds, err := crd.Load(files)
 //	report, err := crd.Apply(ctx, cfg, crds...)
+//	err = crd.Protect(ctx, cfg, files) // the admission policies beside the definitions
 package crd
 
 import (
@@ -23,6 +24,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -30,28 +32,23 @@ import (
 )
 
 // Load reads all .yaml files of a file system, in the order of their paths. A file may contain several documents; each must be a
-// v1 CustomResourceDefinition with a unique name and without unknown fields.
+// v1 CustomResourceDefinition with a unique name and without unknown fields, or an admission policy, which Protect applies.
 func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	origin := map[string]string{}
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := eachDocument(files, func(name string, document []byte) error {
+		if isPolicy(document) {
+			return nil
+		}
+		definition, err := decode(document)
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() || path.Ext(name) != ".yaml" {
-			return nil
+		if first, taken := origin[definition.Name]; taken {
+			return fmt.Errorf("%s is in %s already", definition.Name, first)
 		}
-		read, err := loadFile(files, name)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
-		for _, definition := range read {
-			if first, taken := origin[definition.Name]; taken {
-				return fmt.Errorf("reading %s: %s is in %s already", name, definition.Name, first)
-			}
-			origin[definition.Name] = name
-		}
-		crds = append(crds, read...)
+		origin[definition.Name] = name
+		crds = append(crds, definition)
 		return nil
 	})
 	if err != nil {
@@ -60,37 +57,36 @@ func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, nil
 }
 
-func loadFile(files fs.FS, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
-	}
-	var crds []*apiextensionsv1.CustomResourceDefinition
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return crds, nil
+// eachDocument calls do with every document of the .yaml files, as JSON, except for those that hold nothing but comments.
+func eachDocument(files fs.FS, do func(file string, document []byte) error) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
+			return err
 		}
+		content, err := fs.ReadFile(files, name)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("reading %s: %w", name, err)
 		}
-		definition, err := decode(document)
-		if err != nil {
-			return nil, err
+		documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+		for {
+			document, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err == nil {
+				document, err = yaml.YAMLToJSONStrict(document)
+			}
+			if err == nil && string(document) != "null" {
+				err = do(name, document)
+			}
+			if err != nil {
+				return fmt.Errorf("reading %s: %w", name, err)
+			}
 		}
-		if definition != nil {
-			crds = append(crds, definition)
-		}
-	}
+	})
 }
 
-// decode returns nil for a document that holds nothing but comments.
-func decode(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
-	data, err := yaml.YAMLToJSONStrict(document)
-	if err != nil || string(data) == "null" {
-		return nil, err
-	}
+func decode(data []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
 	definition, decoder := &apiextensionsv1.CustomResourceDefinition{}, json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(definition); err != nil {
@@ -103,4 +99,13 @@ func decode(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) 
 		return nil, errors.New("metadata.name is missing")
 	}
 	return definition, nil
+}
+
+// ClusterCategory begins the categories of cluster-scoped managed kinds and configurations: no category has kinds of both scopes,
+// since kubectl ignores a namespace for those of the cluster (N39).
+const ClusterCategory = "cluster"
+
+// IsIn is true for a kind with these categories that is in the given one, or in its counterpart for cluster-scoped kinds.
+func IsIn(category string, categories []string) bool {
+	return slices.Contains(categories, category) || slices.Contains(categories, ClusterCategory+category)
 }

@@ -13,14 +13,20 @@ const (
 	ExternalResourceFailed    Reason = "ExternalResourceFailed"
 	ExternalResourceMissing   Reason = "ExternalResourceMissing"
 	ExternalResourceLost      Reason = "ExternalResourceLost"
+	ExternalSystemChanged     Reason = "ExternalSystemChanged"
 	ExternalNameTaken         Reason = "ExternalNameTaken"
 	ExternalNameReserved      Reason = "ExternalNameReserved"
 	InvalidSettings           Reason = "InvalidSettings"
 	QuotaExceeded             Reason = "QuotaExceeded"
+	EscalationRefused         Reason = "EscalationRefused"
+	ExternalResourceInUse     Reason = "ExternalResourceInUse"
 
 	CreateInterrupted           Reason = "CreateInterrupted"
+	ExternalNameLost            Reason = "ExternalNameLost"
+	OwnershipUnproven           Reason = "OwnershipUnproven"
 	WaitingForDependents        Reason = "WaitingForDependents"
 	WaitingForFinalizers        Reason = "WaitingForFinalizers"
+	DeletionsPaused             Reason = "DeletionsPaused"
 	WaitingForReferences        Reason = "WaitingForReferences"
 	ProviderConfigUnavailable   Reason = "ProviderConfigUnavailable"
 	SecretInputUnavailable      Reason = "SecretInputUnavailable"
@@ -28,6 +34,7 @@ const (
 	ConnectionDetailsLost       Reason = "ConnectionDetailsLost"
 	BadConnectionKeys           Reason = "BadConnectionKeys"
 	InvalidPolicy               Reason = "InvalidPolicy"
+	RotationImpossible          Reason = "RotationImpossible"
 	SpecRefused                 Reason = "SpecRefused"
 	StatusRefused               Reason = "StatusRefused"
 	ProviderPanicked            Reason = "ProviderPanicked"
@@ -67,39 +74,64 @@ func Explanations() []Explanation {
 			"Read the message of condition Synced and check the resource in the external system."},
 		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",
 			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},
-		{ExternalResourceLost, "The external resource is gone, with its data, and is not created again without permission.",
-			"Restore it under the same name: the object recovers at the next poll. To create an empty one, set the annotation " +
-				"bowline.dev/recreate on the managed resource to the present time or to its UID."},
+		{ExternalResourceLost, "The external resource is gone, with its data, and is not created again without permission, or it was replaced by " +
+			"another one without an ownership label.",
+			"Restore it under the same name: the object recovers at the next poll. To accept one that was restored without the label, set the " +
+				"annotation bowline.dev/restored-as on the managed resource to the id in the message. To create an empty one, set the annotation " +
+				"bowline.dev/recreate to the present time or to its UID."},
+		{ExternalSystemChanged, "The external resource was not found in the external system that its ProviderConfig leads to now, which is another one than " +
+			"that in which it was last seen. It is neither created again nor taken for deleted.",
+			"Point the ProviderConfig or its Secret back: the object recovers at once. To create another one in the present system, set the annotation " +
+				"bowline.dev/recreate on the managed resource to the present time or to its UID. To delete only the object, set the annotation " +
+				"bowline.dev/orphan-on-delete on it to \"true\"."},
 		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
-			"Choose another name, or adopt the resource by setting the annotation crossplane.io/external-name."},
+			"Choose another name. To adopt the resource with its data, set the annotation crossplane.io/external-name, or, if it belongs to " +
+				"another object, bowline.dev/take-over-from; the message of condition Synced has the value, or the rule that forbids it."},
 		{ExternalNameReserved, "The external name is that of a system object, which is not created, adopted, changed or deleted.",
 			"Choose another external name, or only observe the resource: set managementPolicies to [Observe]. To delete an object that " +
 				"adopted one in the past, set deletionPolicy to Orphan."},
 		{InvalidSettings, "The external system does not accept the settings.", "Correct the settings that the message names."},
 		{QuotaExceeded, "A quota of the external system is used up.", "Delete what is not needed, or raise the quota."},
+		{EscalationRefused, "The object, or what it asks for, reaches beyond its namespace through a configuration that all namespaces share.",
+			"Remove what the message names. To permit it, the platform team sets the field of the ClusterProviderConfig that condition Synced names."},
+		{ExternalResourceInUse, "Other resources of the external system depend on this one, or sessions use it, so that it is not changed or deleted.",
+			"Delete what condition Synced of the managed resource lists. The call is retried."},
 		{CreateInterrupted, "A creation was cut off, and its result cannot be found out.",
 			"Look for the resource in the external system (`bowline leaks` lists what to look for). Set the annotation crossplane.io/external-name, " +
 				"or delete what was left behind; then remove the annotation crossplane.io/external-create-pending."},
+		{ExternalNameLost, "The annotation crossplane.io/external-name was removed, for example by kubectl replace, and the kind cannot search for " +
+			"the external resource. No second one is created.",
+			"Look for the resource in the external system (`bowline leaks` lists what to look for) and set the annotation. To create another one, " +
+				"set the annotation bowline.dev/recreate, as condition Synced says."},
+		{OwnershipUnproven, "Nothing proves that the external resource belongs to the object, such as its label, which it lost, and the ProviderConfig is shared " +
+			"with other namespaces or does not permit to adopt it. It is neither changed nor deleted.",
+			"Check in the external system whose it is. Label it again, or set the field of the status, as condition Synced says, or delete only " +
+				"the object with the annotation bowline.dev/orphan-on-delete."},
 		{WaitingForDependents, "Deletion waits for objects that refer to this one and are being deleted too.", "Usually nothing."},
 		{WaitingForFinalizers, "Deletion waits until finalizers of other programs are removed. The external resource is deleted only after that.",
 			"Usually nothing: the program that owns the finalizer removes it. If it lasts, check whether that program runs."},
+		{DeletionsPaused, "More external resources of the ProviderConfig were to be deleted within a minute than its limit permits.",
+			"Check what deletes them, then resume all: `bowline resume-deletions`."},
 		{WaitingForReferences, "A field refers to an object that is missing, not ready or being deleted.",
 			"Usually nothing: reconciliation resumes with that object. Otherwise correct the reference."},
 		{ProviderConfigUnavailable, "The ProviderConfig or its credentials cannot be read or used.",
-			"Create the ProviderConfig or the Secret that condition Synced names, or correct providerConfigRef."},
+			"Create the ProviderConfig or the Secret that the message names, or correct providerConfigRef."},
 		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, lacks the key, or has an empty value.",
 			"Create the Secret or the key, set the value, or correct the reference."},
 		{ConnectionSecretUnavailable, "The connection Secret cannot be read or written.",
-			"Create its namespace, or name another Secret in spec.writeConnectionSecretToRef."},
+			"Create its namespace, or name another one: in spec.writeConnectionSecretToRef, or of a class in specTemplate.writeConnectionSecretsToNamespace."},
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
-			"Copy them from the claim's copy or from the earlier Secret, or reset them in the external system. To do without them, remove the " +
-				"annotation bowline.dev/created-connection-keys."},
+			"Read condition Synced of the managed resource: copy them from the claim's Secret if that has them, or reset them in the external " +
+				"system. To do without them, remove the annotation bowline.dev/created-connection-keys."},
 		{BadConnectionKeys, "Templates in the claim's annotation bowline.dev/connection-keys have mistakes. The claim's Secret has all other keys.",
 			"Correct the templates of the keys that the message names."},
 		{InvalidPolicy, "spec.managementPolicies cannot be followed.", `Add Observe to the list, or set it to ["*"].`},
+		{RotationImpossible, "The credentials cannot be rotated as requested: the kind has none that can be replaced, they are in a Secret of yours, or there " +
+			"is no connection Secret for new ones.",
+			"Change the credentials in the Secret that the message names, or remove the annotation bowline.dev/rotate-credentials-at."},
 		{SpecRefused, "The API server refuses settings that the external system chose.",
 			"Set the fields that condition Synced names yourself, or leave LateInitialize out of managementPolicies."},
-		{StatusRefused, "The API server refuses what the provider reports in the status.", "Install the CRD that belongs to the provider."},
+		{StatusRefused, "The API server refuses what the provider reports in the status.", "Install the CRD that belongs to the provider. If it is installed, report it to the authors of the provider."},
 		{ProviderPanicked, "The provider's code panicked, which is a bug in the provider.",
 			"Report it with the stack trace in the controllers' log."},
 		{InternalError, "Another error occurred, such as one of the API server.", "Read the message of condition Synced."},

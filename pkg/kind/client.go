@@ -48,7 +48,7 @@ func Serve[C, P, O, V any](s System[C], k Kind[C, P, O, V], objects ...Object[P,
 	for _, empty := range objects {
 		row := provider.Kind{Object: empty, Err: err}
 		if err == nil {
-			row.Options = compiled.options()
+			row.Options, row.HoldsData = compiled.options(), compiled.rules.HoldsData
 			row.Connecter = func(setup *provider.Setup) managed.ExternalConnecter {
 				gvk, _ := apiutil.GVKForObject(empty, setup.Manager().GetScheme()) // Provider.Validate found it there
 				return connecter[C, P, O, V]{compiled: compiled, kind: gvk.GroupKind(), lease: s.Clients.In(setup.Clients()).For}
@@ -83,10 +83,13 @@ func (k *compiled[C, P, O, V]) options() []managed.ReconcilerOption {
 	if k.ID != nil {
 		o = append(o, managed.WithVendorNames())
 	}
+	if k.Labels != nil || k.labelsIn != nil {
+		o = append(o, managed.WithLabels())
+	}
 	if k.Name != nil {
 		o = append(o, managed.WithDefaultName(k.defaultName))
 	}
-	if k.HoldsData {
+	if k.rules.HoldsData {
 		o = append(o, managed.WithRecreatePolicy(xpv1.RecreateOnRequest))
 	}
 	if k.Await != nil {
@@ -120,8 +123,14 @@ func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed)
 	if c.compiled.Find != nil {
 		external = finder[C, P, O, V]{external, base}
 	}
+	if c.compiled.CheckSecrets != nil {
+		external = secretChecker[C, P, O, V]{external, base}
+	}
 	if len(c.compiled.rules.Generated) > 0 {
 		external = credentialChooser[C, P, O, V]{external, base}
+	}
+	if len(c.compiled.Rotates) > 0 {
+		external = credentialRotator[C, P, O, V]{external, base}
 	}
 	return external, nil
 }
@@ -133,9 +142,16 @@ type client[C, P, O, V any] struct {
 
 	secrets   map[string][]byte       // that the parameters refer to
 	generated map[string][]byte       // that take the place of missing ones
+	pending   map[string][]byte       // that are to replace them
+	overlap   time.Duration           // how long those replaced are to be accepted, too
+	stored    map[string][]byte       // in the connection Secret, by field
 	have      *V                      // result of the last Observe
 	outside   []parameters.Difference // of have
 	changes   []parameters.Difference // of have, with outside
+
+	accepted  managed.ConnectionDetails // secret values that have accepts
+	refused   map[string][]byte         // secret values that have does not accept, by field, for Update
+	unapplied []parameters.Difference   // of have in those, while it accepts the connection Secret
 }
 
 // ReplaysCreate is true if the vendor repeats its first answer (N22).
@@ -161,7 +177,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	if err != nil {
 		return managed.ExternalCreation{}, c.system.createError(c.noun, err)
 	}
-	details := c.sentSecrets(r)
+	details := c.details(r.Secrets)
 	if created != nil {
 		observed, _ := c.observed(created) // Observe reports what does not fit
 		details = union(details, c.connection(c.Client, created, &observed))
@@ -189,7 +205,7 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		return managed.ExternalUpdate{}, err
 	}
 	r := c.request(d.copied, p)
-	r.Changes = c.changes
+	r.Changes, r.Secrets, r.Overlap = c.changes, union(r.Secrets, c.pending), c.overlap
 	if c.have != nil {
 		observed, _ := c.labelsOf(c.have)
 		c.addLabels(r, observed)
@@ -203,7 +219,11 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 	if err := c.await(ctx, r); err != nil {
 		return managed.ExternalUpdate{}, fmt.Errorf("waiting for the update: %w", c.system.callError("update", c.noun, err))
 	}
-	return managed.ExternalUpdate{ConnectionDetails: c.sentSecrets(r)}, nil
+	details := c.details(r.Secrets)
+	for field := range c.pending { // replaces the one in use once the external system has applied it
+		delete(details, c.secretKeys[field])
+	}
+	return managed.ExternalUpdate{ConnectionDetails: details}, nil
 }
 
 func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) error {
@@ -239,21 +259,11 @@ func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 		Name:       meta.GetExternalName(of),
 		Parameters: p,
 		Have:       c.have,
-		Secrets:    union(c.generated, c.secrets),
+		Secrets:    union(c.generated, c.refused, c.secrets),
 		Object:     of,
 	}
 	r.Want, _ = c.want(r) // Create and Update report what does not fit; Get and Delete must work all the same
 	return r
-}
-
-func (c *client[C, P, O, V]) sentSecrets(r *Request[P, V]) managed.ConnectionDetails {
-	details := managed.ConnectionDetails{}
-	for field, key := range c.secretKeys {
-		if value := r.Secrets[field]; len(value) > 0 {
-			details[key] = value
-		}
-	}
-	return details
 }
 
 // A declaration is what an object declares. Its trees are built once for each observation.
@@ -364,8 +374,9 @@ func (c credentialChooser[C, P, O, V]) ChooseCredentials(_ context.Context, stor
 // UseConnectionDetails takes generated values from the connection Secret, so that Update can send them again. It generates none:
 // the vendor's resource may have been replaced, but applications use the stored value (P65).
 func (c credentialChooser[C, P, O, V]) UseConnectionDetails(stored managed.ConnectionDetails) {
-	for field, key := range c.base.rules.Generated {
-		if value := stored[key]; len(value) > 0 {
+	c.base.useStored(stored)
+	for field := range c.base.rules.Generated {
+		if value := c.base.stored[field]; len(value) > 0 {
 			c.base.generated = union(c.base.generated, map[string][]byte{field: value})
 		}
 	}

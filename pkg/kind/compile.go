@@ -37,6 +37,7 @@ type compiled[C, P, O, V any] struct {
 	parameters []mapping.StructField             // of P
 	tags       [2]map[string]mapping.StructField // with tag connection, of V and O
 	secretKeys map[string]string                 // keys of the connection Secret, by the references whose values they hold
+	recent     acceptances
 }
 
 // compile returns an error that lists every mistake in a kind.
@@ -243,6 +244,12 @@ func (k *compiled[C, P, O, V]) readTags() (err error) {
 		k.secretKeys[f.Path] = key
 	}
 	maps.Copy(k.secretKeys, k.rules.Generated)
+	for _, field := range k.Rotates {
+		if k.secretKeys[field] == "" || k.Kind.Update == nil {
+			err = errors.Join(err, fmt.Errorf("the value of %s in Rotates has no key in the connection Secret, or there is no Update: mark the "+
+				"field +bowline:generated, or give it tag connection", field))
+		}
+	}
 	return err
 }
 

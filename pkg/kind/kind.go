@@ -39,6 +39,7 @@ import (
 	"syscall"
 	"time"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -61,6 +62,10 @@ type Kind[C, P, O, V any] struct {
 	Update func(ctx context.Context, c C, r *Request[P, V]) error
 	// Delete starts to delete the external resource. An error for which System.IsNotFound is true counts as success.
 	Delete func(ctx context.Context, c C, r *Request[P, V]) error
+	// CheckSecrets asks the vendor whether the values in r.Secrets open the external resource r.Have, which is ready and belongs to
+	// r.Object. They include those in the connection Secret, under the fields whose tag names their keys. Refused values are a
+	// difference, and Update gets the same. Nil: values are not checked.
+	CheckSecrets func(ctx context.Context, c C, r *Request[P, V]) (Verdict, error)
 	// List returns the external resources that carry the labels. Identity ByLabel needs List or Find.
 	List func(ctx context.Context, c C, labels map[string]string) ([]V, error)
 	// Find returns what an earlier Create of r.Object created, or nil. Default: the resource from List that carries the
@@ -72,8 +77,8 @@ type Kind[C, P, O, V any] struct {
 	Await        func(ctx context.Context, c C, r *Request[P, V]) error
 	AwaitTimeout time.Duration   // default: 20 minutes
 	ID           func(*V) string // returns the name that the vendor assigned. Nil: names are chosen by the user or by Name.
-	// Name chooses the external name of an object that has none. It must be deterministic; p is what Create will send.
-	// Default: metadata.name (R63).
+	UniqueID     func(*V) string // returns what the vendor gives to no later external resource of the same name, if anything (N63)
+	// Name chooses the external name of an object that has none, always the same; p is what Create will send. Default: metadata.name (R63).
 	Name func(mg resource.Managed, p *P) string
 	// States maps states of the vendor to condition Ready. A state that is missing leaves the condition unchanged. Nil: what
 	// exists is ready.
@@ -96,12 +101,13 @@ type Kind[C, P, O, V any] struct {
 	// Want replaces the conversion that fills Request.Want, from a request that is complete otherwise. Default: fields of the
 	// same names, and fields Name and Labels or Tags.
 	Want func(r *Request[P, V]) V
+	// Rotates lists the fields of the parameters that refer to a Secret with credentials, such as passwordSecretRef, whose value Update
+	// always sets if Request.Secrets has one. Where the user refers to no Secret, Bowline can replace the value on request (N50).
+	Rotates  []string
+	Overlaps bool // Update can keep the values that it replaces for Request.Overlap (N59)
 	// Lag is how long after a change the vendor may still return the state before it. Default: 0, reads are consistent.
-	Lag time.Duration
-	// HoldsData is true if people store data in the external resource, so that an empty one must not silently replace it: if it is gone,
-	// it is created again only with permission (N38). Default: false, it is created again.
-	HoldsData bool
-	Options   []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
+	Lag     time.Duration
+	Options []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
 }
 
 // An Identity declares how external resources get their names, and so how an interrupted create is recovered (N5, N22).
@@ -153,6 +159,8 @@ type Request[P, V any] struct {
 	// Secrets are the values of the Secrets that the parameters refer to and the generated ones, by field, for example
 	// passwordSecretRef. Get and Update read generated values from the connection Secret and have none without it (P65).
 	Secrets map[string][]byte
+	// Overlap is how long the values that those of Kind.Rotates replace work beside them, in Update. 0: all former ones end at once.
+	Overlap time.Duration
 	Object  resource.Managed // the managed resource. It and Parameters are copies for this call; changes to them are discarded.
 	inputs  map[reflect.Type]any
 }
@@ -160,6 +168,9 @@ type Request[P, V any] struct {
 // A System is what the kinds of one external system have in common.
 type System[C any] struct {
 	Clients clients.Source[C] // makes the clients of provider configurations
+	// Identify returns which external system a client's calls reached last, without a call: see managed.ExternalObservation.System.
+	// Default: that is not known.
+	Identify func(C) xpv1.ExternalSystem
 	// Classify gives an error of the vendor a reason and, where an application team may read about it, a message, by package
 	// failure. It must keep the error in the chain. An error that it returns unchanged is for the platform team only.
 	// Default: no error is classified.
@@ -171,6 +182,13 @@ type System[C any] struct {
 	// Invalid is true for an answer that the same input will always get. The call is repeated only when the object changes,
 	// and at the poll. Default: never.
 	Invalid func(error) bool
+}
+
+func (s System[C]) identify(client C) xpv1.ExternalSystem {
+	if s.Identify == nil {
+		return xpv1.ExternalSystem{}
+	}
+	return s.Identify(client)
 }
 
 func is(class func(error) bool, err error) bool { return err != nil && class != nil && class(err) }
@@ -206,9 +224,8 @@ func (s System[C]) invalid(err error) bool {
 func (s System[C]) createError(noun string, err error) error {
 	_, unresolved := errors.AsType[*net.DNSError](err)
 	_, notSent := errors.AsType[*limits.NotSentError](err)
-	unsent := unresolved || notSent || errors.Is(err, syscall.ECONNREFUSED)
 	wrapped := s.callError("create", noun, err)
-	if unsent || is(s.Refused, err) || s.invalid(err) {
+	if unresolved || notSent || errors.Is(err, syscall.ECONNREFUSED) || is(s.Refused, err) || s.invalid(err) {
 		return wrapped
 	}
 	return failure.OutcomeUnknown(wrapped)

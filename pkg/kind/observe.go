@@ -29,20 +29,26 @@ import (
 const maxImmutable = 8
 
 func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	c.have, c.changes = nil, nil
+	c.have, c.changes, c.accepted, c.refused, c.unapplied = nil, nil, nil, nil, nil
 	d, err := declare[P, O](mg)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	r := c.request(d.copied, d.merged)
+	for field := range c.pending { // either of the two may be the present one
+		delete(r.Secrets, field)
+	}
 	have, err := c.Get(ctx, c.Client, r)
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
-		return managed.ExternalObservation{}, nil
+		return managed.ExternalObservation{System: c.system.identify(c.Client)}, nil
 	}
 	if err != nil {
 		return managed.ExternalObservation{}, c.system.callError("get", c.noun, err)
 	}
 	c.have, c.outside = have, r.Outside
+	if err := c.checkSecrets(ctx, r); err != nil {
+		return managed.ExternalObservation{}, err
+	}
 	if *d.of.Observation(), err = c.observed(have); err != nil {
 		return managed.ExternalObservation{}, failure.Terminal(fmt.Errorf("cannot convert the %s to status.atProvider: %w", c.noun, err))
 	}
@@ -52,13 +58,15 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 // report describes the external resource in c.have: owner, state and differences. What is being deleted is not compared.
 func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObservation, error) {
 	o := managed.ExternalObservation{
-		ResourceExists: true, ResourceUpToDate: true,
-		ConnectionDetails: c.connection(c.Client, c.have, d.of.Observation()),
+		ResourceExists: true, ResourceUpToDate: true, System: c.system.identify(c.Client),
+		ConnectionDetails: union(c.connection(c.Client, c.have, d.of.Observation()), c.accepted),
+	}
+	if c.UniqueID != nil {
+		o.ID = c.UniqueID(c.have)
 	}
 	labels, can := c.labelsOf(c.have)
 	if can {
-		owner := types.UID(labels[meta.ExternalLabelUID])
-		o.Owner = &owner
+		o.Owner, o.OwnerNamespace = new(types.UID(labels[meta.ExternalLabelUID])), labels[meta.ExternalLabelNamespace]
 	}
 	state := c.setReady(d.of)
 	if state == Deleting {
@@ -125,13 +133,12 @@ func (c *client[C, P, O, V]) compare(d declaration[P, O], labels map[string]stri
 	observed = parameters.Overlay(returned, c.defaults)
 	if c.labelsIn != nil || c.Labels != nil {
 		at := strings.Split(cmp.Or(c.rules.Labels, "labels"), ".")
-		err := errors.Join(unstructured.SetNestedStringMap(desired, c.desiredLabels(d.of), at...),
-			unstructured.SetNestedStringMap(observed, labels, at...))
-		if err != nil {
+		if err := errors.Join(unstructured.SetNestedStringMap(desired, c.desiredLabels(d.of), at...),
+			unstructured.SetNestedStringMap(observed, labels, at...)); err != nil {
 			return fmt.Errorf("cannot compare labels: %w", err)
 		}
 	}
-	c.changes = append(rules.Differences(desired, observed, d.initial), c.outside...)
+	c.changes = slices.Concat(rules.Differences(desired, observed, d.initial), c.outside, c.unapplied)
 	o.Drift = parameters.Shorten(c.changes)
 	c.assess(o)
 	return nil
@@ -166,8 +173,8 @@ func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 		if err != nil {
 			continue // in a struct that is nil
 		}
-		userSet := v.Kind() == reflect.Map && v.Len() > 0 && !slices.Contains(k.rules.Extra, f.Path)
-		if userSet || slices.Contains(k.rules.Immutable, f.Path) && !v.IsZero() {
+		if v.Kind() == reflect.Map && v.Len() > 0 && !slices.Contains(k.rules.Extra, f.Path) ||
+			slices.Contains(k.rules.Immutable, f.Path) && !v.IsZero() {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -221,10 +228,15 @@ func (c *client[C, P, O, V]) desiredLabels(of Object[P, O]) map[string]string {
 	return union(c.userLabels(of.Parameters()), c.ownershipLabels(of))
 }
 
-// addLabels gives a request all labels that the external resource shall carry. Those that others put there are kept.
+// addLabels gives a request all labels that the external resource shall carry. Those that others put there are kept, but not the
+// namespace of a former owner (N48).
 func (c *client[C, P, O, V]) addLabels(r *Request[P, V], observed map[string]string) {
 	if c.labelsIn == nil && c.Labels == nil {
 		return
+	}
+	if observed[meta.ExternalLabelUID] != string(r.Object.GetUID()) {
+		observed = maps.Clone(observed)
+		delete(observed, meta.ExternalLabelNamespace)
 	}
 	r.Labels = union(observed, c.userLabels(&r.Parameters), c.ownershipLabels(r.Object))
 	if c.labelsIn != nil {

@@ -19,6 +19,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -150,6 +151,24 @@ func TestAdoptedWithoutUpdate(t *testing.T) {
 	o, err := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1", Status: "READY", Labels: map[string]string{"team": "a"}}}, w).Observe(t.Context(), w)
 	if diff := cmp.Diff([]parameters.Difference(nil), o.Drift); diff != "" || err != nil || o.Failed != nil {
 		t.Errorf("no call puts our labels there, so they are not missing; errors %v, %v, -want +got:\n%s", err, o.Failed, diff)
+	}
+}
+
+func TestTakenOverFromNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWidget(nil)
+	v := &vendor{have: &vendorWidget{ID: "w-1", Status: "READY", Labels: map[string]string{
+		meta.ExternalLabelUID: "another", meta.ExternalLabelNamespace: "team", "cost": "7"}}}
+	c := connect(t, widgets(), v, w)
+	o, err := c.Observe(t.Context(), w)
+	if err != nil || o.OwnerNamespace != "team" || *o.Owner != "another" {
+		t.Fatalf("%+v, error %v", o, err)
+	}
+	if _, err := c.Update(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ours("cost", "7"), v.request.Labels); diff != "" {
+		t.Errorf("the namespace could take it back (N48), -want +got:\n%s", diff)
 	}
 }
 

@@ -35,9 +35,41 @@ const (
 	// AnnotationKeyOrphanOnDelete lets the deletion of an object finish in whatever state it is, and orphan the external resource,
 	// if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
+	// AnnotationKeyProtect on a managed resource refuses its deletion if its value is exactly "true", also with its claim (N64), and permits
+	// it if exactly "false". Default: refused for kinds that hold data, while there is an external resource, unless the claim is deleted. A
+	// class gives its own to what it creates (N39).
+	AnnotationKeyProtect = "bowline.dev/protect"
+	// AnnotationKeyReclaimedFrom is on a managed resource that is about to be deleted with its claim, by the reclaim policy. Its value is
+	// the UID of the claim. Admission permits the deletion because of it (N39).
+	AnnotationKeyReclaimedFrom = "bowline.dev/reclaimed-from"
+	// AnnotationKeyAllowDeletion on a CustomResourceDefinition permits its deletion, which deletes all objects without further checks, if
+	// its value is exactly "true" (N39).
+	AnnotationKeyAllowDeletion = "bowline.dev/allow-deletion"
+	// AnnotationKeyResumeDeletions on a ProviderConfig resumes deletions that were paused before this time, in RFC 3339. All that was
+	// deleted until then may go on (N39).
+	AnnotationKeyResumeDeletions = "bowline.dev/resume-deletions"
+	// AnnotationPrefixResumeDeletions and a namespace are the key of the same for the deletions of that namespace (N39).
+	AnnotationPrefixResumeDeletions = "resume-deletions.bowline.dev/"
 	// AnnotationKeyRecreate permits once to create an external resource again that held data and is gone. Its value is the UID of the
 	// object, or an RFC 3339 time since the last creation (N38).
 	AnnotationKeyRecreate = "bowline.dev/recreate"
+	// AnnotationKeyRestoredAs accepts an external resource that replaced the one which the object had, for example because a person
+	// restored its data. Its value is the id of the accepted one, so that it accepts no later one (N63).
+	AnnotationKeyRestoredAs = "bowline.dev/restored-as"
+	// AnnotationKeyRotateCredentialsAt on a managed resource requests new credentials, once, at a time in RFC 3339; on a claim, for its
+	// managed resource. Credentials that are as new as that time stay (N50).
+	AnnotationKeyRotateCredentialsAt = "bowline.dev/rotate-credentials-at"
+	// AnnotationKeyClaimRotatesCredentialsAt on a managed resource is the request of its claim, beside its own: neither of the two delays
+	// the other, and what the claim withdraws ends here too (N50).
+	AnnotationKeyClaimRotatesCredentialsAt = "bowline.dev/claim-rotates-credentials-at"
+	// AnnotationKeyCredentialsRotatedAt on a connection Secret is when the last rotation began, in RFC 3339 (N50).
+	AnnotationKeyCredentialsRotatedAt = "bowline.dev/credentials-rotated-at"
+	// AnnotationKeyCredentialsOverlap on a connection Secret is how long the credentials before the last rotation were to work beside
+	// the new ones, as a Go duration (N59).
+	AnnotationKeyCredentialsOverlap = "bowline.dev/credentials-overlap"
+	// AnnotationKeyTakeOverFrom permits to take over the external resource of another object. Its value is the UID in the ownership label
+	// of that resource, so that the permission ends with the takeover (N48).
+	AnnotationKeyTakeOverFrom = "bowline.dev/take-over-from"
 	// AnnotationKeyExternalNameProposed, if its value is exactly "true", marks an external name that a claim proposed. It never
 	// adopts an existing resource, over which authors of claims have no authority (N6, N24).
 	AnnotationKeyExternalNameProposed = "bowline.dev/external-name-proposed"
@@ -51,8 +83,26 @@ const (
 	AnnotationKeyDefaultClass = "resourceclass.crossplane.io/is-default-class"
 )
 
+// AnnotationPrefixInUse begins the annotations of a Secret that name the ProviderConfigs that use it: the key ends in the UID, the value
+// is <Kind>.<group> and the name (N29, N39).
+const AnnotationPrefixInUse = "in-use.bowline.dev/"
+
+// UsersOf returns the ProviderConfigs that use a Secret, sorted, for people.
+func UsersOf(secret metav1.Object) (users []string) {
+	for key, value := range secret.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationPrefixInUse) {
+			users = append(users, value)
+		}
+	}
+	slices.Sort(users)
+	return users
+}
+
 // FinalizerClaim is on claims with a managed resource, or about to have one, until it is deleted or released (R279, 9.1).
 const FinalizerClaim = "finalizer.resourceclaim.crossplane.io"
+
+// LabelKeyHoldsData is "true" on the CRDs of managed kinds in whose external resources people store data (N62).
+const LabelKeyHoldsData = "bowline.dev/holds-data"
 
 // LabelKeyClaimKind selects the CRDs of class kinds. Its value is the first of the claim kinds (N10).
 const LabelKeyClaimKind = "bowline.dev/claim-kind"
@@ -64,6 +114,9 @@ const (
 	ExternalLabelName     = "crossplane-name"     // of the managed resource; informational (P11)
 	ExternalLabelProvider = "crossplane-provider" // name of the ProviderConfig; informational (P11)
 	ExternalLabelUID      = "bowline-uid"         // of the managed resource, which proves ownership (N23)
+	// ExternalLabelNamespace is the namespace of the managed resource, if it has one. Objects of that namespace may adopt the
+	// external resource (N48).
+	ExternalLabelNamespace = "bowline-namespace"
 )
 
 // GetExternalName returns the external name, or an empty string if there is none yet.
@@ -94,9 +147,93 @@ func GetPollInterval(o metav1.Object) (d time.Duration, ok bool) {
 	return d, err == nil && d >= MinPollInterval
 }
 
+// IsProtected is true if people protect the object from deletion, also from that of its claim (N64).
+func IsProtected(o metav1.Object) bool { return o.GetAnnotations()[AnnotationKeyProtect] == "true" }
+
 // OrphansOnDelete is true if the object's deletion orphans the external resource (N31).
 func OrphansOnDelete(o metav1.Object) bool {
 	return o.GetAnnotations()[AnnotationKeyOrphanOnDelete] == "true"
+}
+
+// IgnoredAnnotations describes annotations of ours whose value has no effect although its author meant it to have one.
+func IgnoredAnnotations(o metav1.Object) (described []string) {
+	annotations := o.GetAnnotations()
+	for _, key := range []string{AnnotationKeyReconciliationPaused, AnnotationKeyOrphanOnDelete, AnnotationKeyProtect} {
+		if value := annotations[key]; value != "" && value != "true" && value != "false" {
+			described = append(described, fmt.Sprintf("Annotation %s is %.40q and has no effect: set it to \"true\" or \"false\", or remove it.", key, value))
+		}
+	}
+	value, set := annotations[AnnotationKeyPollInterval]
+	if _, ok := GetPollInterval(o); set && !ok {
+		described = append(described, fmt.Sprintf("Annotation %s is %.40q and has no effect: set it to a duration of at least %s, such as 5m.",
+			AnnotationKeyPollInterval, value, MinPollInterval))
+	}
+	resumes := ResumeAnnotations(o)
+	for _, key := range slices.Sorted(maps.Keys(resumes)) {
+		if resumes[key] != "" && resumedAt(o, key).IsZero() {
+			described = append(described, fmt.Sprintf("Annotation %s is %.40q and has no effect: set it to the present time, such as "+
+				"2026-01-02T15:04:05Z.", key, resumes[key]))
+		}
+	}
+	if ignored := IgnoredRotation(o); ignored != "" {
+		described = append(described, ignored)
+	}
+	return described
+}
+
+// SetReclaimedFrom permits the deletion of a managed resource whose claim was deleted.
+func SetReclaimedFrom(o metav1.Object, claim types.UID) {
+	setAnnotation(o, AnnotationKeyReclaimedFrom, string(claim))
+}
+
+// RemoveClaimRequests removes what the claim of a managed resource that is kept without it asked for: a deletion, a rotation.
+func RemoveClaimRequests(o metav1.Object) {
+	removeAnnotation(o, AnnotationKeyReclaimedFrom)
+	removeAnnotation(o, AnnotationKeyClaimRotatesCredentialsAt)
+}
+
+// IgnoredRotation describes a request for new credentials without a time, empty if there is none.
+func IgnoredRotation(o metav1.Object) string {
+	value := o.GetAnnotations()[AnnotationKeyRotateCredentialsAt]
+	if value == "" || !GetRotateCredentialsAt(o).IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("Annotation %s is %.40q and has no effect: set it to a time such as 2026-01-02T15:04:05Z.",
+		AnnotationKeyRotateCredentialsAt, value)
+}
+
+// GetRotateCredentialsAt returns when the credentials are to be rotated, in whole seconds, or the zero time.
+func GetRotateCredentialsAt(o metav1.Object) time.Time {
+	return annotatedTime(o, AnnotationKeyRotateCredentialsAt).Truncate(time.Second)
+}
+
+// RotationRequests returns when the credentials of a managed resource are to be rotated: as it requests itself, and as its claim does.
+func RotationRequests(o metav1.Object) (requests []time.Time) {
+	for _, key := range []string{AnnotationKeyRotateCredentialsAt, AnnotationKeyClaimRotatesCredentialsAt} {
+		if at := annotatedTime(o, key).Truncate(time.Second); !at.IsZero() {
+			requests = append(requests, at)
+		}
+	}
+	return requests
+}
+
+// SetClaimRotatesCredentialsAt has a managed resource show the request of its claim, or that there is none.
+func SetClaimRotatesCredentialsAt(o metav1.Object, request string) {
+	if request == "" {
+		removeAnnotation(o, AnnotationKeyClaimRotatesCredentialsAt)
+		return
+	}
+	setAnnotation(o, AnnotationKeyClaimRotatesCredentialsAt, request)
+}
+
+// SetRotateCredentialsAt requests that the credentials are rotated at a time.
+func SetRotateCredentialsAt(o metav1.Object, at time.Time) {
+	setAnnotatedTime(o, AnnotationKeyRotateCredentialsAt, at)
+}
+
+// GetCredentialsRotatedAt returns when the last rotation of the credentials in a connection Secret began, or the zero time.
+func GetCredentialsRotatedAt(secret metav1.Object) time.Time {
+	return annotatedTime(secret, AnnotationKeyCredentialsRotatedAt)
 }
 
 // WasDeleted is true if the object has a deletion timestamp.
@@ -150,12 +287,22 @@ func NamespacedNameOf(ref *corev1.ObjectReference) types.NamespacedName {
 
 // GetExternalLabels returns the labels for the external resource of the managed resource (P10, N23).
 func GetExternalLabels(o metav1.Object, kind schema.GroupKind, providerConfig string) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		ExternalLabelKind:     strings.ToLower(kind.String()),
 		ExternalLabelName:     o.GetName(),
 		ExternalLabelProvider: providerConfig,
 		ExternalLabelUID:      string(o.GetUID()),
 	}
+	if namespace := o.GetNamespace(); namespace != "" {
+		labels[ExternalLabelNamespace] = namespace
+	}
+	return labels
+}
+
+func removeAnnotation(o metav1.Object, key string) {
+	annotations := maps.Clone(o.GetAnnotations())
+	delete(annotations, key)
+	o.SetAnnotations(annotations)
 }
 
 func setAnnotation(o metav1.Object, key, value string) {
@@ -305,11 +452,10 @@ func CheckRecreate(o metav1.Object, now time.Time) error {
 }
 
 // EndRecreate removes the permission to create an external resource again.
-func EndRecreate(o metav1.Object) {
-	annotations := maps.Clone(o.GetAnnotations())
-	delete(annotations, AnnotationKeyRecreate)
-	o.SetAnnotations(annotations)
-}
+func EndRecreate(o metav1.Object) { removeAnnotation(o, AnnotationKeyRecreate) }
+
+// EndTakeOver removes the permission to take over an external resource.
+func EndTakeOver(o metav1.Object) { removeAnnotation(o, AnnotationKeyTakeOverFrom) }
 
 // endPermission removes a permission that was used. One by time has ended as soon as a later creation succeeds.
 func endPermission(o metav1.Object) {

@@ -189,6 +189,12 @@ func TestExternalLabels(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
+	t.Run("the namespace of an object that has one (N48)", func(t *testing.T) {
+		o.Namespace = "shop"
+		if got := meta.GetExternalLabels(o, kind.GroupKind(), "aws-provider"); got["bowline-namespace"] != "shop" {
+			t.Errorf("got %v", got)
+		}
+	})
 	t.Run("keys need neither dots nor slashes (P13)", func(t *testing.T) {
 		for key := range got {
 			if strings.ContainsAny(key, "./") {

@@ -6,10 +6,12 @@ package provider_test
 import (
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +40,7 @@ type (
 	}
 	RackClass struct {
 		resource.Class
+		resource.Conditioned
 		parameters rackParameters
 	}
 )
@@ -233,5 +236,42 @@ func TestValidateClasses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { validate(t, tc) })
+	}
+}
+
+// Controllers may write the status of a class only where its definition has the subresource.
+func TestClassRules(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(class, managed *apiextensionsv1.CustomResourceDefinition)
+		want   []string
+	}{
+		"with the status subresource (N58)": {func(_, _ *apiextensionsv1.CustomResourceDefinition) {}, []string{"get", "list", "patch", "status patch", "watch"}},
+		"without, as made for upstream (N58)": {func(of, _ *apiextensionsv1.CustomResourceDefinition) { of.Spec.Versions[0].Subresources = nil },
+			[]string{"get", "list", "patch", "watch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(nil)
+			withRacks(racks(nil), tc.change)(&p)
+			rules, err := p.Rules()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, access := range accesses(rules) {
+				verb, resource, _ := strings.Cut(access, " ")
+				switch resource {
+				case "rackclasss.depot.test.bowline.dev":
+					got = append(got, verb)
+				case "rackclasss.depot.test.bowline.dev/status":
+					got = append(got, "status "+verb)
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -224,6 +224,7 @@ type depot struct {
 	mu       sync.Mutex
 	keys     map[string]bool
 	items    map[string]stored
+	firsts   map[string]time.Time // when an item was first served by a key, by both
 	requests int
 	refused  int
 	held     chan struct{} // requests wait until it is closed
@@ -239,7 +240,7 @@ type stored struct {
 
 // newDepot starts an empty depot.
 func newDepot(keys ...string) (d *depot, stop func()) {
-	d = &depot{keys: map[string]bool{}, items: map[string]stored{}}
+	d = &depot{keys: map[string]bool{}, items: map[string]stored{}, firsts: map[string]time.Time{}}
 	d.allow(keys...)
 	server := httptest.NewServer(http.HandlerFunc(d.serve))
 	d.URL = server.URL
@@ -284,6 +285,25 @@ func (d *depot) itemCount() int {
 	return len(d.items)
 }
 
+// lose deletes all items.
+func (d *depot) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.items)
+}
+
+// lastFirst returns when the last item was first served by a key.
+func (d *depot) lastFirst(key string) (last time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for use, first := range d.firsts {
+		if strings.HasPrefix(use, key) && first.After(last) {
+			last = first
+		}
+	}
+	return last
+}
+
 func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -298,12 +318,16 @@ func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	d.inFlight--
 	d.requests++
-	if !d.keys[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] {
+	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !d.keys[key] {
 		d.refused++
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
 	name := r.URL.Path
+	if use := key + name; d.firsts[use].IsZero() {
+		d.firsts[use] = time.Now()
+	}
 	have, ok := d.items[name]
 	switch r.Method {
 	case http.MethodGet:

@@ -5,17 +5,21 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
@@ -137,4 +141,119 @@ func TestLearnedHealth(t *testing.T) {
 	s.Delete(key)
 	s.reports(config, providerconfig.ReasonUnusable, "is being deleted", "name another one in spec.credentials.secretRef")
 	stop()
+}
+
+// A configuration of which no client can be created reports that, while it is tried again and again.
+func TestHealthWithoutClient(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.journal.fail(func(context.Context) error { return errors.New("bad certificate of key first") })
+	stop := s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
+	config, item := s.teamConfig("team"), s.teamItem("item", "team")
+	s.Create(config)
+	s.reports(config, xpv1.ReasonAvailable, "No object uses it")
+	s.Create(item)
+	s.reports(config, providerconfig.ReasonUnusable, "cannot create client", "bad certificate")
+	s.until("users", func() int {
+		s.reports(config, providerconfig.ReasonUnusable)
+		return int(config.GetUsers())
+	}, 1)
+	version, attempts := config.ResourceVersion, s.created()
+	s.atLeast("attempts", s.created, attempts+2)
+	s.reports(config, providerconfig.ReasonUnusable)
+	failIf(t, "further attempts write nothing (N13)", config.ResourceVersion != version, "the configuration was written")
+	s.journal.fail(nil)
+	s.reports(config, xpv1.ReasonAvailable)
+	stop()
+}
+
+// A server that is a managed resource wakes the objects on it when it is Ready again: they do not wait until calls are tried again.
+func TestServerWakesItsUsers(t *testing.T) {
+	t.Parallel()
+	s := startStage(t, managed.WithPollInterval(time.Hour))
+	server := s.teamItem("server", "none")
+	server.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
+	s.Create(server)
+	state := func(ready xpv1.Condition) {
+		t.Helper()
+		s.Eventually(t, "the server is "+string(ready.Reason), func(ctx context.Context) error {
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
+				return err
+			}
+			server.SetConditions(ready)
+			return s.Client.Status().Update(ctx, server)
+		})
+	}
+	state(xpv1.Available())
+	kind, err := s.Client.GroupVersionKindFor(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "key")}
+	s.Change(key, func() { key.OwnerReferences = []metav1.OwnerReference{meta.AsController(server, kind)} })
+	config := s.teamConfig("team")
+	s.Create(config)
+	items := s.teamItems(3, "team")
+	allSettled(s, items)
+
+	state(xpv1.Unavailable())
+	s.depot.revoke("first")
+	s.Change(items[0], func() { items[0].Spec.ForProvider.Size = ptr.To[int64](2) })
+	s.reports(config, failure.ExternalSystemRefused)
+	s.atLeast("requests refused", s.depot.refusedRequests, 2) // the next pause has 20 seconds
+	s.depot.allow("first")
+	refused, began := s.depot.refusedRequests(), time.Now()
+	state(xpv1.Available())
+	allSettled(s, items)
+	failIf(t, "within seconds (N12, N44)", time.Since(began) > 10*time.Second || s.depot.refusedRequests() > refused,
+		"after %s, %d requests refused", time.Since(began), s.depot.refusedRequests()-refused)
+}
+
+// What one call reveals about a configuration wakes all objects that use it.
+func TestUsersWake(t *testing.T) {
+	t.Parallel()
+	s := startStage(t, managed.WithPollInterval(time.Hour))
+	s.Create(s.teamConfig("team"))
+	a, b := s.teamItem("a", "team"), s.teamItem("b", "team")
+	s.Create(a)
+	s.Create(b)
+	s.settled(a, b)
+	s.depot.revoke("first")
+	s.Change(a, func() { a.Spec.ForProvider.Size = ptr.To[int64](2) })
+	t.Run("credentials that are refused (N12, N44)", func(t *testing.T) {
+		s.Eventually(t, "the other object cannot be observed", func(ctx context.Context) error {
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+				return err
+			}
+			if ready := b.GetCondition(xpv1.TypeReady); ready.Reason != xpv1.ReasonCannotObserve {
+				return fmt.Errorf("Ready is %s (%s)", ready.Status, ready.Reason)
+			}
+			return nil
+		})
+	})
+	s.rotate("second")
+	s.settled(a, b)
+}
+
+// What becomes of a configuration does not concern the users of another one that has its name in another namespace.
+func TestNamesakesDoNotWake(t *testing.T) {
+	t.Parallel()
+	s := startStage(t, managed.WithPollInterval(time.Hour))
+	name, other := s.Prefix+"team", "default"
+	theirs := &kinds.TeamProviderConfig{ObjectMeta: s.Meta(other, name), Spec: s.spec(name)}
+	theirs.Spec.Credentials.SecretRef.Namespace = other
+	item := s.teamItem(name, name)
+	item.Namespace = other
+	s.depot.allow("theirs")
+	s.Create(&corev1.Secret{ObjectMeta: s.Meta(other, name), Data: map[string][]byte{"key": []byte("theirs")}}, theirs, item)
+	ours, mine := s.teamConfig(name), s.teamItem("mine", name)
+	s.Create(ours, mine)
+	s.settled(item, mine)
+	s.depot.revoke("theirs")
+	s.Change(ours, func() { ours.Spec.Endpoint += "/other" })
+	s.until("clients created", s.created, 3)
+	s.rotate("second") // and a change of credentials
+	s.until("clients created", s.created, 4)
+	s.settled(mine)
+	failIf(t, "the others are not reconciled (N2)", s.depot.refusedRequests() > 0, "they made %d calls", s.depot.refusedRequests())
 }

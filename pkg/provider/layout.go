@@ -30,6 +30,8 @@ type definition struct {
 	plural     string
 	namespaced bool
 	configs    string // group of the ProviderConfigs that objects of a managed kind use; empty for none
+	data       bool   // people store data in the external resources
+	status     bool   // it has the status subresource; of a class also: and conditions (N58)
 }
 
 type part[T any] struct {
@@ -89,6 +91,10 @@ func (l *layout) configGroup(managed schema.GroupKind) string {
 		}
 	}
 	return ""
+}
+
+func (l *layout) holdsData(managed schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(l.kinds, func(k part[Kind]) bool { return k.gvk.GroupKind() == managed.GroupKind() && k.data })
 }
 
 func (l *layout) configKinds() []clients.ConfigKind {

@@ -34,11 +34,13 @@ var errNoProvider = errors.New("there is no provider to run")
 type ManagerConfig struct {
 	REST                      *rest.Config               // the access to the API server. Required.
 	Log                       logr.Logger                // the logger of all controllers. Default: none.
+	LibraryLog                logr.Logger                // the logger of controller-runtime. Default: Log.
 	LeaderElect               bool                       // run controllers only while this process holds the lease
 	LeaseName, LeaseNamespace string                     // identify the lease. Required with LeaderElect.
 	HealthListen              string                     // the host:port of /healthz and /readyz. Default: none.
 	MetricsListen             string                     // the host:port of /metrics. Default: none.
 	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
+	OnMetrics                 func(url string)           // called once metrics are served there
 	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 }
 
@@ -56,6 +58,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if cfg.Log.GetSink() == nil {
 		cfg.Log = logr.Discard()
 	}
+	if cfg.LibraryLog.GetSink() == nil {
+		cfg.LibraryLog = cfg.Log
+	}
 	// The API server warns of the form of our finalizer at every creation. Its name is part of the contract.
 	config := rest.CopyConfig(cfg.REST)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
@@ -65,10 +70,10 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	}
 	config.Wrap(counters.WrapTransport)
 	cacheOptions := managed.CacheOptions()
-	claim.CacheDefinitions(&cacheOptions)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	cacheOptions.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
+	base, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
-		Logger:                 cfg.Log,
+		Logger:                 cfg.LibraryLog,
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // see serveMetrics
 		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
 		LeaderElection:         cfg.LeaderElect,
@@ -77,10 +82,12 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace:       cfg.LeaseNamespace,
 		Cache:                         cacheOptions,
+		NewCache:                      claim.NewCache,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
+	mgr := loggingManager{base, cfg.Log}
 	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		if err := p.SetupWithManager(mgr, options...); err != nil {
@@ -92,6 +99,15 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	}
 	return mgr, cfg.serveMetrics(mgr)
 }
+
+// A loggingManager has a logger for our controllers beside that of controller-runtime, which logs each start of a watch.
+type loggingManager struct {
+	ctrl.Manager
+	log logr.Logger
+}
+
+// GetLogger returns the logger of our controllers.
+func (m loggingManager) GetLogger() logr.Logger { return m.log }
 
 func mistakes(providers []Provider) error {
 	var all []error
@@ -126,7 +142,11 @@ func (c ManagerConfig) listenMetrics(log logr.Logger) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("serving metrics: %w (the flag is --metrics-listen)", err)
 	}
-	log.Info("Metrics are served", "url", "http://"+listener.Addr().String()+"/metrics")
+	url := "http://" + listener.Addr().String() + "/metrics"
+	log.Info("Metrics are served", "url", url)
+	if c.OnMetrics != nil {
+		c.OnMetrics(url)
+	}
 	return listener, nil
 }
 

@@ -122,7 +122,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 		}
 	}
 	mgr, err := NewManager(ManagerConfig{
-		REST: cfg, Log: ours,
+		REST: cfg, Log: ours, LibraryLog: libraries,
 		LeaderElect: s.leaderElect, LeaseName: programName(providers), LeaseNamespace: namespace,
 		HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},

@@ -33,11 +33,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // A Provider describes a provider completely. Programs, tests and tools use the same value.
@@ -61,6 +64,8 @@ type Provider struct {
 	// provider of an installation does it: the core.
 	PropagatesSecrets bool
 	Options           []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
+	// Credentials offer environment variables and files of the process to ProviderConfigs. Default: none.
+	Credentials []credentials.Option
 	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to
 	// kinds of other providers.
 	ExtraRules []rbacv1.PolicyRule
@@ -73,6 +78,7 @@ type Kind struct {
 	Object      resource.Managed
 	Connecter   func(*Setup) managed.ExternalConnecter // returns the connecter of the kind. It is called once, at setup.
 	Options     []managed.ReconcilerOption             // of the reconciler of this kind
+	HoldsData   bool                                   // the parameters declare that it holds data: Validate refuses a definition that does not
 	Concurrency int                                    // how many objects of the kind are reconciled at once. Default: 32.
 	Err         error                                  // a mistake in the kind, which Provider.Validate returns
 	typed       func(*Setup) managed.ReconcilerOption  // Connecter for external clients of one Go type
@@ -126,9 +132,10 @@ func (p Provider) setup(mgr ctrl.Manager) (*Setup, error) {
 	if err := l.addToScheme(mgr.GetScheme()); err != nil {
 		return nil, err
 	}
-	registry, err := clients.NewRegistry(mgr, l.configKinds(), l.configGroup)
+	registry, err := clients.NewRegistry(mgr, l.configKinds(), l.configGroup, p.Credentials...)
 	if err != nil {
 		return nil, fmt.Errorf("setting up provider %s: %w", p.Name, err)
 	}
-	return &Setup{layout: l, mgr: mgr, clients: registry}, nil
+	counters, err := telemetry.NewMetrics(metrics.Registry)
+	return &Setup{layout: l, mgr: mgr, clients: registry, metrics: counters}, err
 }

@@ -23,18 +23,18 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 
 // claimRules are for the controllers of claims, which also count the claims of a class.
 func (l *layout) claimRules() []rbacv1.PolicyRule {
-	claims, classes, managed := resourcesOf(l.claims), resources{}, resources{}
+	claims, classes, conditioned, managed := resourcesOf(l.claims), resources{}, resources{}, resources{}
 	for _, c := range l.classes {
 		claims.add(c.claim)
-		classes.add(c.class)
+		map[bool]resources{true: conditioned, false: classes}[c.class.status].add(c.class)
 		managed.add(c.managed)
 	}
-	rules := slices.Concat(claims.reconcile(), classes.allow("get", "list", "watch", "patch"), managed.allow("create", "delete"))
+	rules := slices.Concat(claims.reconcile(), conditioned.reconcile(), classes.allow("get", "list", "watch", "patch"), managed.allow("create", "delete"))
 	if len(l.claims)+len(l.classes) > 0 { // classes select the namespaces of their claims by labels
-		rules = append(rules, core("namespaces", "get"))
+		rules = append(rules, core("namespaces", "get", "list", "watch"))
 	}
-	if len(l.classes) > 0 { // copies of connection Secrets under a former name; others are deleted with their owners
-		rules = append(rules, core("secrets", "delete"))
+	if len(l.classes) > 0 { // copies of connection Secrets under a former name, others are deleted with their owners; quotas that refuse some
+		rules = append(rules, core("secrets", "delete"), core("resourcequotas", "list", "watch"))
 	}
 	return rules
 }
@@ -44,7 +44,7 @@ func (l *layout) targetRules() []rbacv1.PolicyRule {
 	if len(l.targets) == 0 {
 		return nil
 	}
-	return append(resourcesOf(l.targets).reconcile(), core("secrets", "delete"))
+	return append(resourcesOf(l.targets).reconcile(), core("secrets", "delete"), core("resourcequotas", "list", "watch"))
 }
 
 // CommonRules are the permissions that the controllers of every provider need in all namespaces.
@@ -55,6 +55,7 @@ func CommonRules() []rbacv1.PolicyRule {
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list", "watch"},
 		},
 		core("events", "get", "create", "patch"),
+		core("namespaces", "get"), // to report that one is missing
 	}
 }
 

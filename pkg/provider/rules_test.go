@@ -65,6 +65,7 @@ func TestRules(t *testing.T) {
 		seldom := []string{
 			"get items.depot.test.bowline.dev", "get items.depot.m.test.bowline.dev", // where a cache was found to be behind
 			"get events", "patch events", // where a thing happens again
+			"get namespaces", // where the Secret of a ProviderConfig is missing
 			"watch customresourcedefinitions.apiextensions.k8s.io", // while a kind that is referred to is not installed
 			// By servers that do not begin a watch with what there is.
 			"list clusterproviderconfigs.depot.m.test.bowline.dev", "list providerconfigs.depot.m.test.bowline.dev",

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,21 +57,36 @@ func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefini
 	return all, nil
 }
 
-// InstallCRDs applies the definitions of all kinds of the providers, and logs those that it skips.
+// InstallCRDs applies the definitions of all kinds of the providers, and logs those that it skips. It also applies the policies that
+// protect objects from deletion, and waits until they are in force (N39).
 func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
 	all, err := Definitions(providers...)
 	if err != nil {
 		return err
 	}
-	return InstallDefinitions(ctx, cfg, log, all)
+	return InstallDefinitions(ctx, cfg, log, all, providers...)
 }
 
 // InstallDefinitions is InstallCRDs for definitions that are loaded already.
-func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition) error {
-	report, err := crd.Apply(ctx, cfg, all...)
-	for _, skipped := range report.Skipped {
-		log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
+func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition,
+	providers ...Provider) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range providers {
+		group.Go(func() error {
+			if err := crd.Protect(ctx, cfg, p.CRDs); err != nil {
+				return fmt.Errorf("protecting objects of provider %s from deletion: %w", p.Name, err)
+			}
+			return nil
+		})
 	}
+	group.Go(func() error {
+		report, err := crd.Apply(ctx, cfg, all...)
+		for _, skipped := range report.Skipped {
+			log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
+		}
+		return err
+	})
+	err := group.Wait()
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}

@@ -5,28 +5,33 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	kunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/class"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 const defaultConcurrency = 32
@@ -36,6 +41,7 @@ type Setup struct {
 	*layout
 	mgr     ctrl.Manager
 	clients *clients.Registry
+	metrics *telemetry.Metrics
 }
 
 // Manager is what the controllers are added to.
@@ -59,20 +65,26 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 		if err := r.SetupWithManager(s.mgr); err != nil {
 			return err
 		}
+		s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
 	}
 	return s.addClaims()
 }
 
 func (s *Setup) shared() []managed.ReconcilerOption {
-	return append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr))}, s.provider.Options...)
+	own := []managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr)), managed.WithDeletionBrake(s.clients)}
+	return append(own, s.provider.Options...)
 }
 
 func (s *Setup) newReconciler(k part[Kind], shared, o []managed.ReconcilerOption) *managed.Reconciler {
-	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k.object), o)...)
+	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k), o)...)
 }
 
-func (s *Setup) own(k Kind) []managed.ReconcilerOption {
+func (s *Setup) own(p part[Kind]) []managed.ReconcilerOption {
 	var options []managed.ReconcilerOption
+	k := p.object
+	if p.data { // also for a kind that has a client of its own, and no rules (N62)
+		options = append(options, managed.WithRecreatePolicy(xpv1.RecreateOnRequest))
+	}
 	if k.Connecter != nil {
 		options = append(options, managed.WithExternalConnecter(k.Connecter(s)))
 	}
@@ -93,12 +105,14 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	if concurrency <= 0 {
 		concurrency = defaultConcurrency
 	}
-	options := controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(s.mgr)}
+	name := managed.ControllerName(k.gvk.GroupKind())
 	b := ctrl.NewControllerManagedBy(s.mgr).
-		Named(managed.ControllerName(k.gvk.GroupKind())).
+		Named(name).
 		For(watched(k.object.Object)).
 		WatchesRawSource(r.Wakeups()).
-		WithOptions(options)
+		WithOptions(queue.Options(s.mgr, name, concurrency, 0, 0))
+	_, untyped := k.object.Object.(runtime.Unstructured)
+	s.metrics.CountManaged(name, s.lister(k.gvk, untyped))
 	s.clients.Watch(b, k.configs, r.Users)
 	return b.Complete(r)
 }
@@ -117,14 +131,17 @@ func (s *Setup) addClaims() error {
 		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.mgr); err != nil {
 			return err
 		}
+		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
 	}
+	served := map[schema.GroupVersionKind]bool{}
 	for _, c := range s.classes {
 		if !s.installed(c.claim.gvk) {
 			continue
 		}
-		if err := s.addClass(c); err != nil {
+		if err := errors.Join(s.addClass(c), s.addConditions(c, served[c.class.gvk])); err != nil {
 			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.gvk.GroupKind(), c.claim.gvk.GroupKind(), err)
 		}
+		served[c.class.gvk] = true
 	}
 	for _, t := range s.targets { // for managed resources of any kind
 		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.mgr); err != nil {
@@ -135,6 +152,34 @@ func (s *Setup) addClaims() error {
 		return secret.NewReconciler(s.mgr).SetupWithManager(s.mgr)
 	}
 	return nil
+}
+
+var errStandby = errors.New("another process leads")
+
+// lister visits the objects of a kind in the cache, in the form that its controller watches: of the kind's type, or untyped. A process
+// that stands by visits none: the one that leads counts them, and a list here would begin to watch the kind.
+func (s *Setup) lister(kind schema.GroupVersionKind, untyped bool) telemetry.ObjectLister {
+	return func(ctx context.Context, visit func(func(xpv1.ConditionType) xpv1.Condition)) error {
+		select {
+		case <-s.mgr.Elected():
+		default:
+			return errStandby
+		}
+		if !untyped {
+			all, err := objects.List[resource.Conditioned](ctx, s.mgr.GetCache(), s.mgr.GetScheme(), kind, client.UnsafeDisableDeepCopy)
+			for _, o := range all {
+				visit(o.GetCondition)
+			}
+			return err
+		}
+		list := &kunstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := s.mgr.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy)
+		for i := range list.Items {
+			visit(unstructured.Wrap(&list.Items[i]).GetCondition)
+		}
+		return err
+	}
 }
 
 // installed is true if the API server serves a claim kind. A provider works without (R3).
@@ -157,8 +202,22 @@ func (s *Setup) addClass(c classPart) error {
 		return err
 	}
 	all := append([]claimbinding.ManagedConfigurator{claimbinding.NewObjectMetaConfigurator(s.mgr.GetScheme())}, c.Configurators...)
-	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), claimbinding.WithManagedConfigurators(all...)).
-		SetupWithManager(s.mgr)
+	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), claimbinding.WithManagedConfigurators(all...),
+		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.mgr)
+}
+
+// addConditions adds the controller of the conditions of a class kind, once for all claim kinds (N58).
+func (s *Setup) addConditions(c classPart, added bool) error {
+	if added || !c.class.status {
+		return nil
+	}
+	var o []class.Option
+	for _, config := range s.configs {
+		if config.gvk.Group == s.configGroup(c.managed.gvk.GroupKind()) && config.gvk.Kind == xpv1.ProviderConfigKind {
+			o = append(o, class.WithProviderConfigs(config.gvk))
+		}
+	}
+	return class.NewReconciler(s.mgr, resource.ClassKind(c.class.gvk), o...).SetupWithManager(s.mgr)
 }
 
 // KindOf returns a kind whose external clients use a client of the external system. external creates the external client of one

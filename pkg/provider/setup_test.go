@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -122,7 +125,8 @@ func (looking) Delete(context.Context, resource.Managed) error { return nil }
 func TestPlainKind(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	factory := s.journal.factory(0)
+	factory, lent := s.journal.factory(0), &atomic.Int32{}
+	factory.Lend = func(c *depotClient) *depotClient { lent.Add(1); return c }
 	p := newProvider(factory)
 	gvk := depotKinds().Namespaced.WithKind("Item")
 	setups, names := 0, &atomic.Value{}
@@ -144,8 +148,8 @@ func TestPlainKind(t *testing.T) {
 	s.Create(s.teamConfig("team"), s.teamItem("item", "team"))
 	t.Run("own connecter, created once (A52)", func(t *testing.T) {
 		s.until("clients created", s.created, 1)
-		if setups != 1 {
-			t.Errorf("the connecter was created %d times", setups)
+		if setups != 1 || lent.Load() == 0 {
+			t.Errorf("the connecter was created %d times, the client lent %d times", setups, lent.Load())
 		}
 	})
 	t.Run("own options (A50)", func(t *testing.T) {
@@ -156,6 +160,34 @@ func TestPlainKind(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// holdData labels the definitions of items.
+func holdData(d *apiextensionsv1.CustomResourceDefinition) {
+	if d.Spec.Names.Kind == "Item" {
+		d.Labels[meta.LabelKeyHoldsData] = "true"
+	}
+}
+
+// The definition decides that a kind holds data, also for one with a client of its own.
+func TestKindOfHoldsData_N62(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := newProvider(s.journal.factory(0))
+	p.CRDs = depotCRDs(holdData)
+	s.start(p, managed.WithCreationGracePeriod(0))
+	item := s.teamItem("item", "team")
+	s.Create(s.teamConfig("team"), item)
+	s.settled(item)
+	s.depot.lose()
+	s.Eventually(t, "the loss is reported", func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(item), item)
+		if ready := item.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
+			return fmt.Errorf("%+v, error %w", ready, err)
+		}
+		return nil
+	})
+	failIf(t, "no empty one is created (N38)", s.depot.itemCount() != 0, "%d", s.depot.itemCount())
 }
 
 // A kind sets how many of its objects are reconciled at once.

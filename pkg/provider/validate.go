@@ -114,9 +114,11 @@ func (v *validator) kindOf(o client.Object, what string) (gvk schema.GroupVersio
 }
 
 func defined(gvk schema.GroupVersionKind, d *apiextensionsv1.CustomResourceDefinition) definition {
+	subresources, err := apihelpers.GetSubresourcesForVersion(d, gvk.Version)
 	return definition{
 		gvk: gvk, plural: d.Spec.Names.Plural, namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped,
-		configs: d.Labels[providerconfig.LabelProviderConfig],
+		configs: d.Labels[providerconfig.LabelProviderConfig], data: d.Labels[meta.LabelKeyHoldsData] == "true",
+		status: err == nil && subresources != nil && subresources.Status != nil,
 	}
 }
 
@@ -145,6 +147,10 @@ func (v *validator) addKind(i int, kind Kind) {
 	before := len(v.kinds)
 	if v.kinds = addPart(v, v.kinds, kind, kind.Object, "kind"); len(v.kinds) > before {
 		v.checkConfigs(v.kinds[before])
+		if kind.HoldsData && !v.kinds[before].data {
+			v.mistake("kind %s holds data, and its definition has no label %s: add the marker +bowline:holdsData to its type and run bowline "+
+				"generate: without it objects are not protected from deletion", v.kinds[before].gvk.GroupKind(), meta.LabelKeyHoldsData)
+		}
 	}
 }
 
@@ -194,6 +200,9 @@ func (v *validator) addClass(i int, c Class) {
 	if managed.namespaced {
 		v.mistake("class %s: %s is namespaced, but classes are for cluster-scoped managed resources only, whose Secrets are out of reach "+
 			"of teams (N28)", class.gvk.GroupKind(), managed.gvk.GroupKind())
+	}
+	if _, conditioned := c.Object.(resource.Conditioned); !conditioned {
+		class.status = false
 	}
 	v.classes = append(v.classes, classPart{Class: c, claim: claim, class: class, managed: managed})
 }

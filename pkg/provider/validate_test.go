@@ -60,6 +60,12 @@ func missingParts() map[string]mistake {
 		"mistake in a kind (A73)": {
 			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*shop.Item: it has no function Get"},
 		},
+		"holds data without the marker (N62)": {
+			func(p *provider.Provider) { p.Kinds[0].HoldsData = true }, []string{"Item.depot.test.bowline.dev holds data", "+bowline:holdsData"},
+		},
+		"holds data (N62)": {
+			func(p *provider.Provider) { p.CRDs, p.Kinds[0].HoldsData = depotCRDs(holdData), true }, nil,
+		},
 		"no object (A73)": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
 		"a kind twice (R15)": {
 			func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"},

@@ -4,6 +4,7 @@
 package reconciler_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -35,15 +36,27 @@ var claimScripts = map[string]scenario.Script[*claimStage]{
 		s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
 		s.delete(s.claimOf("orders"))
 	}, Then: (*claimStage).checkReleased, Requests: 3},
+	"replace by the file of the author (N52)": {Given: func(s *claimStage) {
+		s.bound(nil)
+		s.replace(func(claim *shop.ItemClaim) { claim.Spec.ClassReference = nil })
+		claim := s.claimOf("orders")
+		s.edit(claim, func() { claim.Finalizers = nil }) // which this API server keeps, and others do not
+	}, Then: (*claimStage).checkBound, Requests: 2},
 	"delete": {Given: func(s *claimStage) {
 		s.create(s.limited(1), s.newClaim("orders", nil))
 		s.pass()
 		s.ready(s.item())
 		s.pass()
 		s.delete(s.claimOf("orders"))
-	}, Then: (*claimStage).checkGone, Requests: 3},
+	}, Then: (*claimStage).checkGone, Requests: 4},
 	"delete while it is provisioned": {Given: func(s *claimStage) { s.unreferred(); s.delete(s.claimOf("orders")) },
-		Then: (*claimStage).checkGone, Requests: 2},
+		Then: (*claimStage).checkGone, Requests: 3},
+	"keep what a claim with data left (N56)": {Given: func(s *claimStage) {
+		s.options = append(s.options, claimbinding.WithData(true))
+		_, item := s.bound(nil)
+		s.hold(item)
+		s.tear("orders")
+	}, Then: (*claimStage).checkReleased, Requests: 2},
 	"unbind from what existed": {Given: func(s *claimStage) { s.boundStatic(""); s.delete(s.claimOf("orders")) },
 		Then: (*claimStage).checkReleased, Requests: 3},
 }
@@ -86,6 +99,9 @@ func (s *claimStage) checkBound() error {
 		return fmt.Errorf("the claim has resourceRef %v, not %s", ref, item.Name)
 	}
 	s.isBound("orders")
+	if !meta.FinalizerExists(claim, claimbinding.Finalizer) {
+		return errors.New("the claim has no finalizer")
+	}
 	if got := meta.GetExternalName(claim); got != "item-0815" {
 		return fmt.Errorf("the claim shows external name %q", got)
 	}

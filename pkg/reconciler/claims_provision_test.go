@@ -167,13 +167,25 @@ func TestConfigurators(t *testing.T) {
 			t.Errorf("got %v", item.ObjectMeta)
 		}
 	})
-	for name, ending := range map[string]string{"letters": "e", "a dot where it is cut": strings.Repeat("e.", 100)} {
+	t.Run("a proposed name that may look like that of another team is refused (R264, N41)", func(t *testing.T) {
+		t.Parallel()
+		for _, name := range []string{" ", "orders ", "orders\n", "о\u0072ders", "orders\u200b", "\u202esredro"} {
+			claim, item := &shop.ItemClaim{}, &shop.Item{}
+			meta.SetExternalName(claim, name)
+			err := claimbinding.NewObjectMetaConfigurator(scheme()).Configure(t.Context(), claim, nil, item)
+			if class := failure.Of(err); class.Reason != failure.InvalidSettings || !strings.Contains(class.Message, "ASCII letters") ||
+				strings.Contains(class.Message, name) && strings.TrimSpace(name) != "" && name != "orders " || meta.GetExternalName(item) != "" {
+				t.Errorf("%+q: %v, %+v, proposed %q", name, err, class, meta.GetExternalName(item))
+			}
+		}
+	})
+	for name, ending := range map[string]string{"letters": "e", "a dot where it is cut": "e.e.e."} {
 		t.Run("the longest name of a claim: "+name+" (P2, R262)", func(t *testing.T) {
 			t.Parallel()
 			for shift := range 2 { // a dot is at the cut once
 				s := newClaimStage(t)
 				s.claim = strings.Repeat("o", 50+shift) + ending
-				s.claim += strings.Repeat("e", 253-len(s.claim))
+				s.claim += strings.Repeat("e", 63-len(s.claim))
 				s.bound(func(c *shop.ItemClaim) { c.Spec.WriteConnectionSecretToReference.Name = "short" })
 			}
 		})
@@ -200,7 +212,7 @@ func TestRefusedPlans(t *testing.T) {
 	}{
 		"settings that the API server refuses (R258)": {
 			configure: func(_ *claimStage, item *shop.Item) { item.Spec.DeletionPolicy = "of-secret-cloud" },
-			part:      "spec.deletionPolicy", never: "of-secret-cloud",
+			part:      "does not accept spec.deletionPolicy of the Item that class", never: "of-secret-cloud",
 		},
 		"a name that is taken (R268)": {configure: func(s *claimStage, item *shop.Item) { item.Name = s.Prefix + "taken" }, part: "already"},
 		"a managed resource in a namespace (N28)": {
@@ -242,6 +254,15 @@ func TestClasses(t *testing.T) {
 			s.pass()
 			if got := s.item().Spec.RecreatePolicy; got != xpv1.RecreateAlways {
 				s.t.Errorf("recreate policy %q", got)
+			}
+		},
+		"the class's protection counts (N39)": func(s *claimStage) {
+			class := s.newClass(nil)
+			class.Annotations = map[string]string{meta.AnnotationKeyProtect: "false"}
+			s.create(class, s.newClaim("orders", nil))
+			s.pass()
+			if got := s.item().Annotations[meta.AnnotationKeyProtect]; got != "false" {
+				s.t.Errorf("annotation %q", got)
 			}
 		},
 		"a missing class is an error until it is there (R276, N10)": func(s *claimStage) {
@@ -379,7 +400,7 @@ func TestCause(t *testing.T) {
 			[]xpv1.Condition{xpv1.ReconcileSuccess(), xpv1.Creating().WithMessage("asking https://secret")}, "Wait until it is",
 		},
 		"an external name that the claim proposes and that is taken (N24)": {
-			[]xpv1.Condition{failing, xpv1.Stalled(failure.ExternalNameTaken, "")}, `"orders-db", which the claim proposes, is taken`,
+			[]xpv1.Condition{failing, xpv1.Stalled(failure.ExternalNameTaken, "a secret")}, `"orders-db", which the claim proposes, cannot be used`,
 		},
 		"paused (N17)": {[]xpv1.Condition{xpv1.ReconcilePaused()}, "paused"},
 	}
@@ -400,17 +421,39 @@ func TestCause(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a bound claim shows that its managed resource cannot be used (R282)", func(t *testing.T) {
-		s.ready(s.item())
-		s.pass()
-		s.isBound("orders")
-		item := s.item()
-		s.status(item, func() {
-			item.SetConditions(xpv1.Unavailable(), xpv1.Stalled(failure.ExternalResourceFailed, "It restarts."))
+	s.ready(s.item())
+	s.pass()
+	s.isBound("orders")
+	unobserved := xpv1.CannotObserve(failure.ExternalSystemUnreachable)
+	for name, tc := range map[string]struct {
+		ready xpv1.Condition
+		state xpv1.Condition
+		want  xpv1.ConditionReason // of condition Ready
+		says  string
+		cause xpv1.ConditionReason
+	}{
+		"it cannot be used (R282)": {xpv1.Unavailable(), xpv1.Stalled(failure.ExternalResourceFailed, "It restarts."), xpv1.ReasonUnavailable,
+			"(ExternalResourceFailed): It restarts.", failure.ExternalResourceFailed},
+		"it cannot be observed (N44)": {unobserved, xpv1.Reconciling(failure.ExternalSystemUnreachable, "it is not reachable"),
+			xpv1.ReasonUnavailable, "(ExternalSystemUnreachable): it is not reachable", failure.ExternalSystemUnreachable},
+		"its ProviderConfig is missing (N44)": {unobserved, xpv1.Reconciling(failure.ProviderConfigUnavailable, ""), xpv1.ReasonUnavailable,
+			"(ProviderConfigUnavailable). Ask your platform team", failure.ProviderConfigUnavailable},
+		"it is usable, and an update failed (N44)": {xpv1.Available(), xpv1.Stalled(failure.InvalidSettings, "size 9 is too large"),
+			xpv1.ReasonAvailable, "is usable, but its last reconcile failed (InvalidSettings): size 9 is too large", ""},
+		"it is usable, and calls are throttled (N44)": {xpv1.Available(), xpv1.Reconciling(failure.ExternalSystemThrottled, "later"),
+			xpv1.ReasonAvailable, "", ""},
+	} {
+		t.Run("a bound claim shows that "+name, func(t *testing.T) {
+			item := s.item()
+			s.status(item, func() { item.Status.Conditions = []xpv1.Condition{tc.ready, failing, tc.state} })
+			s.pass()
+			s.wantState("orders", "Bound", tc.want, xpv1.ReasonReconcileSuccess, tc.says)
+			claim := s.claimOf("orders")
+			if got := xpv1.FailureOf(claim).Reason; got != tc.cause || tc.says == "" && claim.GetCondition(xpv1.TypeReady).Message != "" {
+				t.Errorf("the claim's cause is %q, want %q; Ready is %+v", got, tc.cause, claim.GetCondition(xpv1.TypeReady))
+			}
 		})
-		s.pass()
-		s.wantState("orders", "Bound", xpv1.ReasonUnavailable, xpv1.ReasonReconcileSuccess, "It restarts.")
-	})
+	}
 }
 
 // A pass that failed reports what it did, not the error.

@@ -4,6 +4,7 @@
 package reconciler_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -245,6 +247,69 @@ func TestStrays(t *testing.T) {
 	})
 }
 
+// The removal of a finalizer by force is no request to delete data.
+func TestTornClaims(t *testing.T) {
+	t.Parallel()
+	const permitted = meta.AnnotationKeyReclaimedFrom
+	for name, tc := range map[string]struct {
+		data, external, kept bool
+		before               func(*claimStage, *shop.Item)
+	}{
+		"what may hold data is kept (N56)":                        {data: true, external: true, kept: true},
+		"also for a claim that wanted to keep it (N31, N56)":      {data: true, external: true, kept: true, before: (*claimStage).refusesOrphaning},
+		"also if its deletion was permitted already (N39, N56)":   {data: true, external: true, kept: true, before: (*claimStage).permitted},
+		"what has no external resource is deleted (R268, N56)":    {data: true},
+		"what holds no data is deleted by its policy (R279, N56)": {external: true},
+		"what people protect is kept (N64)":                       {external: true, kept: true, before: (*claimStage).protect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t, claimbinding.WithData(tc.data))
+			_, item := s.bound(nil)
+			if tc.external {
+				s.hold(item)
+			}
+			if tc.before != nil {
+				tc.before(s, item)
+			}
+			s.tear("orders")
+			s.events.Take()
+			s.pass()
+			s.pass()
+			left := s.items()
+			if deleted := len(left) == 0 || meta.WasDeleted(&left[0]); deleted == tc.kept {
+				t.Errorf("it is deleted: %t", deleted)
+			}
+			if !tc.kept {
+				return
+			}
+			if err := s.checkReleased(); err != nil || s.item().Annotations[permitted] != "" {
+				t.Errorf("%v; annotations %v", err, s.item().Annotations)
+			}
+			s.wantEvents(claimbinding.ReasonReleased)
+		})
+	}
+}
+
+// hold has an item show that it has an external resource.
+func (s *claimStage) hold(item *shop.Item) {
+	s.edit(item, func() { item.Finalizers = []string{"test.bowline.dev/hold"} })
+	s.t.Cleanup(func() { _ = testkit.Remove(context.Background(), s.Client, item) })
+}
+
+// permitted has a claim whose deletion was interrupted after it permitted that of its item.
+func (s *claimStage) permitted(item *shop.Item) {
+	s.edit(item, func() { meta.SetReclaimedFrom(item, item.Spec.ClaimReference.UID) })
+}
+
+// refusesOrphaning has a claim whose deletion waits.
+func (s *claimStage) refusesOrphaning(*shop.Item) {
+	claim := s.claimOf("orders")
+	s.edit(claim, func() { claim.Annotations[meta.AnnotationKeyOrphanOnDelete] = "true" })
+	s.delete(claim)
+	s.pass()
+}
+
 // A claim that another program holds is left as it is.
 func TestHeldClaims(t *testing.T) {
 	t.Parallel()
@@ -263,6 +328,52 @@ func TestHeldClaims(t *testing.T) {
 			s.wantEvents(event.Reason(failure.WaitingForFinalizers))
 			claim = s.claimOf("orders")
 			s.edit(claim, func() { claim.Finalizers = []string{claimbinding.Finalizer} })
+			s.pass()
+			if len(s.items()) > 0 || s.get("orders", claim) {
+				s.t.Error("the deletion did not resume")
+			}
+		},
+		"its strays stay too until that is removed (N37)": func(s *claimStage) {
+			s.unreferred()
+			claim := s.claimOf("orders")
+			s.edit(claim, func() {
+				claim.Spec.ClassReference.Kind = shop.GadgetClassKind
+				claim.Finalizers = append(claim.Finalizers, "example.org/hold")
+			})
+			s.delete(claim)
+			s.pass()
+			if len(s.items()) != 1 {
+				s.t.Error("what was created for the claim is deleted")
+			}
+			s.edit(claim, func() { claim.Finalizers = []string{claimbinding.Finalizer} })
+			s.pass()
+			if len(s.items()) > 0 {
+				s.t.Error("what was created for the claim stays")
+			}
+		},
+		"one whose author wants to keep the data keeps it (N31)": func(s *claimStage) {
+			claim, _ := s.bound(func(c *shop.ItemClaim) { c.Annotations = map[string]string{meta.AnnotationKeyOrphanOnDelete: "true"} })
+			s.delete(claim)
+			s.pass()
+			s.pass()
+			ready := s.claimOf("orders").GetCondition(xpv1.TypeReady)
+			if meta.WasDeleted(s.item()) || ready.Status != "False" || !strings.Contains(ready.Message, "remove the annotation") ||
+				xpv1.FailureOf(s.claimOf("orders")).Reason != xpv1.ReasonNotAllowed {
+				s.t.Errorf("item %+v, claim %+v", s.item(), ready)
+			}
+			item := s.item()
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+			s.pass()
+			if err := s.checkReleased(); err != nil || s.get("orders", claim) {
+				s.t.Errorf("the platform team permits it: %v", err)
+			}
+		},
+		"and deletes it once the annotation is removed (N31)": func(s *claimStage) {
+			claim, _ := s.bound(func(c *shop.ItemClaim) { c.Annotations = map[string]string{meta.AnnotationKeyOrphanOnDelete: "true"} })
+			s.delete(claim)
+			s.pass()
+			claim = s.claimOf("orders")
+			s.edit(claim, func() { delete(claim.Annotations, meta.AnnotationKeyOrphanOnDelete) })
 			s.pass()
 			if len(s.items()) > 0 || s.get("orders", claim) {
 				s.t.Error("the deletion did not resume")
@@ -298,5 +409,61 @@ func unserved(config *rest.Config, path string) *rest.Config {
 		answer := httptest.NewRecorder()
 		http.NotFound(answer, req)
 		return answer.Result(), nil
+	})
+}
+
+// Admission permits the deletion of a managed resource with its claim, and nothing else does.
+func TestPermittedDeletion(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"the permission is stored before the deletion, which a crash in between only delays (N39)": func(s *claimStage) {
+			claim, _ := s.bound(nil)
+			s.delete(claim)
+			s.restart(fault.InterceptWrites(s.Config, func(request string) (error, error) {
+				if strings.HasPrefix(request, "DELETE /apis/shop.test.bowline.dev/v1/items") {
+					return fault.ErrCrashed, nil
+				}
+				return nil, nil
+			}))
+			_, _ = s.tryPass("orders")
+			if got := s.item().Annotations[meta.AnnotationKeyReclaimedFrom]; got != string(claim.UID) {
+				s.t.Errorf("when the process crashes, the permission is %q, want %q", got, claim.UID)
+			}
+			s.restart(s.Config)
+			s.pass()
+			if left := s.items(); len(left) > 0 {
+				s.t.Errorf("%d managed resources are left", len(left))
+			}
+		},
+		"a permission ends when the reclaim policy is changed (N39)": func(s *claimStage) {
+			claim, item := s.bound(nil)
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain; meta.SetReclaimedFrom(item, claim.UID) })
+			s.delete(claim)
+			s.pass()
+			if got := s.item(); got.Annotations[meta.AnnotationKeyReclaimedFrom] != "" || got.Status.BindingPhase != xpv1.BindingPhaseReleased {
+				s.t.Errorf("phase %q, annotations %v", got.Status.BindingPhase, got.Annotations)
+			}
+		},
+		"a rotation that the claim planned ends with the claim (N50)": func(s *claimStage) {
+			claim, item := s.bound(nil)
+			s.edit(item, func() {
+				item.Spec.ReclaimPolicy = xpv1.ReclaimRetain
+				meta.SetClaimRotatesCredentialsAt(item, "2099-01-02T15:04:05Z")
+			})
+			s.delete(claim)
+			s.pass()
+			if got := s.item(); len(meta.RotationRequests(got)) > 0 || got.Status.BindingPhase != xpv1.BindingPhaseReleased {
+				s.t.Errorf("phase %q, annotations %v", got.Status.BindingPhase, got.Annotations)
+			}
+		},
+		"a permission ends when the claim's author wants to keep the data (N31, N39)": func(s *claimStage) {
+			claim, item := s.bound(func(c *shop.ItemClaim) { c.Annotations = map[string]string{meta.AnnotationKeyOrphanOnDelete: "true"} })
+			s.edit(item, func() { meta.SetReclaimedFrom(item, claim.UID) })
+			s.delete(claim)
+			s.pass()
+			if got := s.item(); meta.WasDeleted(got) || got.Annotations[meta.AnnotationKeyReclaimedFrom] != "" {
+				s.t.Errorf("deleted %v, annotations %v", meta.WasDeleted(got), got.Annotations)
+			}
+		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -169,6 +170,75 @@ func TestStaticWaits(t *testing.T) {
 			}
 		},
 	})
+}
+
+// kubectl replace sends the file of the author, without what was filled in.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a replaced claim stays bound and ready (N52)": func(s *claimStage) {
+			before, item := s.bound(nil)
+			s.replace(func(claim *shop.ItemClaim) { claim.Spec.ClassReference = nil })
+			for _, when := range []string{"before the pass", "after it"} {
+				after := s.claimOf("orders")
+				if diff := cmp.Diff([]any{before.Spec, before.Status, before.Generation, before.Finalizers},
+					[]any{after.Spec, after.Status, after.Generation, after.Finalizers}); diff != "" {
+					s.t.Errorf("%s, -before +after:\n%s", when, diff)
+				}
+				s.pass()
+			}
+			if got := s.item(); got.UID != item.UID || got.ResourceVersion != item.ResourceVersion {
+				s.t.Errorf("the managed resource changed: %+v", got)
+			}
+		},
+		"so does one that names its managed resource, without the UID (N52)": func(s *claimStage) {
+			s.boundStatic("")
+			before := s.claimOf("orders")
+			s.replace(static(s.item().Name))
+			if diff := cmp.Diff(before.Spec, s.claimOf("orders").Spec); diff != "" {
+				s.t.Errorf("-before +after:\n%s", diff)
+			}
+		},
+		"the rest of the file counts (N52)": func(s *claimStage) {
+			s.bound(nil)
+			s.replace(func(claim *shop.ItemClaim) { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+			s.pass()
+			s.isBound("orders")
+			s.holds("renamed", map[string]string{"username": "admin", "password": "hunter2"})
+		},
+		"another managed resource or class is refused (N52)": func(s *claimStage) {
+			s.bound(nil)
+			for _, change := range []func(*shop.ItemClaim){
+				static("another"),
+				func(claim *shop.ItemClaim) { claim.Spec.ClassReference.Name = "another" },
+			} {
+				if err := s.put(change); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is settled") {
+					s.t.Errorf("got %v", err)
+				}
+			}
+		},
+		"so is leaving out the managed resource of a claim that is not bound yet (N52)": func(s *claimStage) {
+			s.unreferred()
+			s.pass()
+			if err := s.put(nil); !apierrors.IsInvalid(err) {
+				s.t.Errorf("got %v", err)
+			}
+		},
+	})
+}
+
+// put replaces claim "orders" by the file of its author, after a change.
+func (s *claimStage) put(change func(*shop.ItemClaim)) error {
+	claim := s.newClaim("orders", change)
+	claim.ResourceVersion = s.claimOf("orders").ResourceVersion
+	return s.Client.Update(s.t.Context(), claim)
+}
+
+func (s *claimStage) replace(change func(*shop.ItemClaim)) {
+	s.t.Helper()
+	if err := s.put(change); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // A claim whose managed resource lost its external resource.

@@ -13,17 +13,22 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -164,7 +169,7 @@ func TestRights(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{shop.Group}, Resources: []string{"itemclaims/status", "items/status"}, Verbs: []string{"patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{shop.Group}, Resources: []string{"items"}, Verbs: all},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: all},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}})
 	w.start(setUp)
 	t.Run("binding, another Secret, and release (R270, R279)", func(t *testing.T) {
@@ -220,7 +225,7 @@ func TestClaimWakes(t *testing.T) {
 			secret, claim := w.connectionSecret("renamed", nil), w.claimOf("orders")
 			w.create(secret)
 			w.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
-			w.shown("orders", xpv1.ReasonBinding)
+			w.shown("orders", failure.ConnectionSecretUnavailable)
 			w.delete(secret)
 			w.shown("orders", xpv1.ReasonAvailable)
 		}},
@@ -232,6 +237,80 @@ func TestClaimWakes(t *testing.T) {
 	for _, step := range slices.Concat(steps[:3], w.placeSteps(), steps[3:]) {
 		t.Run(step.name, func(*testing.T) { step.run() })
 	}
+}
+
+// What is refused because of a namespace, a quota or a Secret that no cache holds is not waiting for a timer either.
+func TestRefusedClaimsWake(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(w *world){
+		"a label of the namespace (R276)": func(w *world) {
+			class := w.newClass(func(c *shop.ItemClass) {
+				c.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+			})
+			w.create(class, w.newClaim("orders", nil))
+			w.shown("orders", xpv1.ReasonNotAllowed)
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+			w.edit(namespace, func() { metav1.SetMetaDataLabel(&namespace.ObjectMeta, "tier", "gold") })
+			w.shown("orders", xpv1.ReasonAvailable)
+		},
+		"a quota that is raised (R270)": func(w *world) {
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "full"}}
+			quota.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("1")} // the source
+			w.create(quota, w.newClass(nil))
+			w.Eventually(w.t, "the quota counts", func(ctx context.Context) error {
+				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || quota.Status.Used == nil {
+					return fmt.Errorf("%v, %v", quota.Status, err)
+				}
+				return nil
+			})
+			w.create(w.newClaim("orders", nil))
+			w.says("orders", "resource quota")
+			w.edit(quota, func() { quota.Spec.Hard["count/secrets"] = quantity.MustParse("5") })
+			w.shown("orders", xpv1.ReasonAvailable)
+		},
+		"labels of the class, which its selector no longer matches": func(w *world) {
+			class := w.newClass(func(c *shop.ItemClass) { c.Labels = map[string]string{"tier": "gold"} })
+			w.create(class, w.newClaim("orders", func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+			}))
+			w.shown("orders", xpv1.ReasonAvailable)
+			w.edit(class, func() { class.Labels["tier"] = "silver" })
+			w.says("orders", "spec.classSelector does not match class")
+			w.edit(class, func() { class.Labels["tier"] = "gold" })
+			w.Eventually(w.t, "the remark ends", func(context.Context) error {
+				if message := w.claimOf("orders").GetCondition(xpv1.TypeReady).Message; message != "" {
+					return errors.New(message)
+				}
+				return nil
+			})
+		},
+		"a Secret of another type that is deleted (R278, N30)": func(w *world) {
+			secret := w.connectionSecret("orders-connection", nil)
+			secret.Type = corev1.SecretTypeOpaque
+			w.create(secret, w.newClass(nil), w.newClaim("orders", nil))
+			w.says("orders", "exists and does not belong")
+			w.delete(secret)
+			w.shown("orders", xpv1.ReasonAvailable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start(setUp)
+			run(w)
+		})
+	}
+}
+
+// says waits until the message of condition Ready contains words.
+func (w *world) says(claim, words string) {
+	w.t.Helper()
+	w.Eventually(w.t, fmt.Sprintf("claim %s says %q", claim, words), func(context.Context) error {
+		if message := w.claimOf(claim).GetCondition(xpv1.TypeReady).Message; !strings.Contains(message, words) {
+			return errors.New(message)
+		}
+		return nil
+	})
 }
 
 // A wakeStep follows the steps before.
@@ -274,15 +353,23 @@ func (w *world) placeSteps() []wakeStep {
 			w.edit(item, func() { item.Spec.ClaimReference = nil })
 			w.shown("fifth", xpv1.ReasonAvailable)
 		}},
+		{"a protection that the platform team removes (N64)", func() {
+			claim, item := w.claimOf("fifth"), w.resourceOf("fifth")
+			w.protect(item)
+			w.delete(claim)
+			w.says("fifth", meta.AnnotationKeyProtect)
+			w.edit(item, func() { delete(item.Annotations, meta.AnnotationKeyProtect) })
+			w.gone(claim)
+		}},
 	}
 }
 
 // tear removes the finalizer of a claim, and deletes it.
 func (s *claimStage) tear(claim string) {
 	s.t.Helper()
-	torn := s.claimOf(claim)
-	s.edit(torn, func() { torn.Finalizers = nil })
-	s.delete(torn)
+	if err := testkit.Remove(s.t.Context(), s.Client, s.claimOf(claim)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // A class may satisfy several claim kinds: their controllers share the managed kind, and each serves its own claims.
@@ -329,6 +416,12 @@ func TestManyClaims(t *testing.T) {
 				stop = w.start(setUp)
 			}
 		}
+		testkit.Within(t, 3*time.Minute, "each claim has its external resource", func() error {
+			if ready := w.shelf.count(); ready < claims {
+				return fmt.Errorf("%d have", ready)
+			}
+			return nil
+		})
 		for i := range claims {
 			w.shown(fmt.Sprintf("claim-%d", i), xpv1.ReasonAvailable)
 		}

@@ -177,6 +177,10 @@ func TestAbandoned(t *testing.T) {
 		"a deleted one that a binder serves is the binder's (N10, R279)": {change: s.named("ItemClass", ""), kept: true},
 		"a living one of a class without a provider reports that after a while (N10)": {
 			change: strange, lives: true, kept: true, after: "ClassNotFound"},
+		"a deleted one that others keep, too, is not released (N37)": {change: func(c *shop.ItemClaim) {
+			strange(c)
+			c.Finalizers = append(c.Finalizers, "test.bowline.dev/stay")
+		}, kept: true, after: "Deleting"},
 		"a deleted one that others keep is not ready (R282)": {change: func(c *shop.ItemClaim) {
 			c.Finalizers = []string{"test.bowline.dev/stay"}
 			c.Status.BindingPhase, c.Status.Conditions = xpv1.BindingPhaseBound, []xpv1.Condition{xpv1.Available()}
@@ -188,7 +192,7 @@ func TestAbandoned(t *testing.T) {
 			c := s.claim("", labels.Set{"size": "huge"})
 			begun(c)
 			tc.change(c)
-			status := c.Status
+			status, begun := c.Status, meta.FinalizerExists(c, meta.FinalizerClaim)
 			s.create(c)
 			if c.Status = status; status.BindingPhase != "" {
 				if err := s.Client.Status().Update(t.Context(), c); err != nil {
@@ -208,8 +212,8 @@ func TestAbandoned(t *testing.T) {
 				}
 				j.now.Add(int64(patience / time.Second))
 			}
-			if gone := apierrors.IsNotFound(err); gone == tc.kept {
-				t.Errorf("gone: %v", gone)
+			if gone := apierrors.IsNotFound(err); gone == tc.kept || tc.kept && begun != meta.FinalizerExists(c, meta.FinalizerClaim) {
+				t.Errorf("gone: %v, finalizers %v", gone, c.Finalizers)
 			}
 			if got := c.GetCondition(xpv1.TypeReady).Reason; tc.kept && string(got) != tc.after {
 				t.Errorf("it shows %q", got)

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
@@ -95,7 +98,7 @@ func (s *classStage) lateScheduler(mgr manager.Manager) error {
 // Class kinds that come and go while controllers run.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	runOn(t, newClassStage, map[string]func(*classStage){
+	for name, run := range map[string]func(*classStage){
 		"a class kind is installed, uninstalled and installed again (N10)": func(s *classStage) {
 			s.start(everything)
 			named := s.claim("named", nil)
@@ -144,7 +147,52 @@ func TestDefinitions(t *testing.T) {
 			}
 			s.Eventually(s.t, "it is reported", s.shows(named, "ClassNotFound"))
 		},
+		"a class kind that cannot be listed keeps no other controller from starting (N10)": lateController,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(newClassStage(t))
+		})
+	}
+}
+
+func lateController(s *classStage) {
+	s.install(true)
+	var watched, started atomic.Bool
+	s.onRequest(func(r *http.Request) error {
+		if !strings.Contains(r.URL.Path, s.late().Group) || r.URL.Query().Get("limit") == "1" {
+			return nil
+		}
+		watched.Store(true) // by an informer: what asks whether the kind is served limits its list
+		return errRefused
 	})
+	var mgr manager.Manager
+	s.start(func(m manager.Manager) error {
+		mgr = m
+		return claim.NewReconciler(m, itemClaims).SetupWithManager(m)
+	})
+	s.Eventually(s.t, "the kind is watched", isTrue(&watched))
+	err := ctrl.NewControllerManagedBy(mgr).For(&shop.ItemClaim{}).Complete(reconcile.Func(
+		func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			started.Store(true)
+			return reconcile.Result{}, nil
+		}))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.create(s.claim("any", nil))
+	s.Eventually(s.t, "another controller works", isTrue(&started))
+}
+
+var errRefused = errors.New("refused")
+
+func isTrue(b *atomic.Bool) func(context.Context) error {
+	return func(context.Context) error {
+		if !b.Load() {
+			return errors.New("it is not true yet")
+		}
+		return nil
+	}
 }
 
 // next fails until a new claim for any class gets one of the kind.

@@ -137,7 +137,7 @@ func (s *classStage) startSide(side string, blind bool, setup func(manager.Manag
 	s.startWith(func(o *cache.Options) {
 		if blind {
 			only := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{mine: s.Namespace, "only": side})}
-			o.ByObject[&shop.ItemClass{}], o.ByObject[&shop.GadgetClass{}] = only, only
+			o.ByObject = map[client.Object]cache.ByObject{&shop.ItemClass{}: only, &shop.GadgetClass{}: only}
 		}
 	}, setup)
 }

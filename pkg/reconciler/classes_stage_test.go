@@ -43,9 +43,8 @@ func (s *classStage) start(setup func(manager.Manager) error) (stop func()) {
 // startWith runs a manager whose cache holds something else.
 func (s *classStage) startWith(change func(*cache.Options), setup func(manager.Manager) error) (stop func()) {
 	s.t.Helper()
-	options := manager.Options{Scheme: scheme(),
+	options := manager.Options{Scheme: scheme(), NewCache: claim.NewCache,
 		Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.Namespace})}}
-	claim.CacheDefinitions(&options.Cache)
 	change(&options.Cache)
 	return controlplanetest.RunManager(s.t, s.access(), options, setup)
 }

@@ -36,10 +36,10 @@ type holder interface {
 // A copyStage has an item that publishes in Secret "source", and a holder whose copy is Secret "copy".
 type copyStage struct {
 	*stage
-	item    *shop.Item
-	holder  holder
-	blocked xpv1.ConditionReason // of condition Ready while the copy cannot be created
-	lost    event.Reason         // of the event about keys that the source lost
+	item   *shop.Item
+	holder holder
+	lost   event.Reason // of the event about keys that the source lost
+	cannot event.Reason // of a pass that failed
 }
 
 // newCopyStage has nothing published and no holder yet.
@@ -54,13 +54,13 @@ func newCopyStage(t *testing.T, isClaim bool) *copyStage {
 	if isClaim {
 		claim := &shop.ItemClaim{}
 		claim.Spec.ResourceReference = reference(shop.ItemKind, s.item.Name)
-		s.holder, s.blocked, s.lost = claim, xpv1.ReasonBinding, target.ReasonDetailsLost
-		s.reconciler = claimbinding.NewReconciler(s.manager(s.Config), itemClaims, itemClass, items, claimbinding.WithRecorder(s.events))
+		s.holder, s.lost, s.cannot = claim, target.ReasonDetailsLost, claimbinding.ReasonCannotBind
+		s.reconciler = claimbinding.NewReconciler(s.manager(s.access()), itemClaims, itemClass, items, claimbinding.WithRecorder(s.events))
 	} else {
 		to := &workloadv1alpha1.KubernetesTarget{}
 		to.Spec.ResourceReference = reference(shop.ItemKind, s.item.Name)
-		s.holder, s.blocked, s.lost = to, xpv1.ReasonConnecting, target.ReasonDetailsLost
-		s.reconciler = target.NewReconciler(s.manager(s.Config), targetKind, resource.ManagedKind{}, target.WithRecorder(s.events))
+		s.holder, s.lost, s.cannot = to, target.ReasonDetailsLost, target.ReasonCannotConnect
+		s.reconciler = target.NewReconciler(s.manager(s.access()), targetKind, resource.ManagedKind{}, target.WithRecorder(s.events))
 	}
 	s.holder.SetNamespace(s.Namespace)
 	s.holder.SetName("holder")
@@ -108,19 +108,13 @@ func (s *copyStage) reports(ready, synced xpv1.ConditionReason, parts ...string)
 // hasLost checks that the holder can be used and reports lost keys.
 func (s *copyStage) hasLost(parts ...string) {
 	s.t.Helper()
-	s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileError, parts...)
-	s.reportsLoss()
+	s.reports(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess, parts...)
 }
 
 // lacks checks that the holder cannot be used because its copy lacks keys, too.
 func (s *copyStage) lacks(parts ...string) {
 	s.t.Helper()
 	s.reports(failure.ConnectionDetailsLost, xpv1.ReasonReconcileError, parts...)
-	s.reportsLoss()
-}
-
-func (s *copyStage) reportsLoss() {
-	s.t.Helper()
 	if failed := xpv1.FailureOf(s.holder); failed.Reason != failure.ConnectionDetailsLost || !failed.Stalled {
 		s.t.Errorf("the failure is %+v", failed)
 	}
@@ -308,7 +302,7 @@ func TestLostKeysAndNames(t *testing.T) {
 			s.stays()
 		}
 		if !gone {
-			s.reports(s.blocked, xpv1.ReasonReconcileError, `"taken"`, "name another")
+			s.reports(failure.ConnectionSecretUnavailable, xpv1.ReasonReconcileError, `"taken"`, "name another")
 		}
 		s.delete(s.holder)
 		s.pass()
@@ -350,7 +344,7 @@ func TestForeignSecrets(t *testing.T) {
 			if result := s.passOf("holder"); result.RequeueAfter == 0 {
 				s.t.Error("it is not requeued")
 			}
-			s.reports(s.blocked, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, "name another")
+			s.reports(failure.ConnectionSecretUnavailable, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, "name another")
 			if failed := xpv1.FailureOf(s.holder); failed.Reason != failure.ConnectionSecretUnavailable || !failed.Stalled {
 				s.t.Errorf("the failure is %+v", failed)
 			}
@@ -391,7 +385,7 @@ func TestForeignSecrets(t *testing.T) {
 				return nil
 			})
 			s.pass()
-			s.reports(s.blocked, xpv1.ReasonReconcileError, `secret "copy" cannot be created`, "resource quota")
+			s.reports(failure.ConnectionSecretUnavailable, xpv1.ReasonReconcileError, `secret "copy" cannot be created`, "resource quota")
 			if shown := s.conditions(); strings.Contains(shown, "used: ") {
 				s.t.Errorf("a message changes all the time: %s", shown)
 			}

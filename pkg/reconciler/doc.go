@@ -13,6 +13,7 @@
 //   - secret: copies of connection Secrets, by connection/copies.
 //   - target: access of further namespaces to a managed resource.
 //   - providerconfig: the use of ProviderConfigs.
+//   - class: whether claims can get anything from a class.
 //
-// The tests of all controllers from claim to target are here, on one stage: claims_*, classes_*, copies_*, secrets_* and targets_*.
+// The tests of all controllers from claim to target, and of class, are here, on one stage: claims_*, classes_*, copies_*, secrets_* and targets_*.
 package reconciler

@@ -4,6 +4,7 @@
 package reconciler_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 )
 
@@ -33,16 +35,15 @@ func TestDerivedKeys(t *testing.T) {
 		s.holds(to, map[string]string{"password": "c@d", "URL": "redis://:c%40d@h"})
 	})
 	t.Run("they follow the claim within a second (R284)", func(t *testing.T) {
-		took := time.Hour
-		for _, key := range []string{"A", "B", "C"} { // a busy machine may be late once
+		testkit.Promptly(t, time.Second, func(n int) time.Duration {
+			key := fmt.Sprint("K", n)
 			s.edit(claim, func() { setTemplates(claim, `{"`+key+`": "$(password)!"}`) })
-			took = min(took, s.holds(to, map[string]string{"password": "c@d", key: "c@d!"}))
-		}
-		if took > time.Second {
-			t.Errorf("it took %v", took)
-		}
+			return s.holds(to, map[string]string{"password": "c@d", key: "c@d!"})
+		})
 	})
 	t.Run("edits of them are reverted (R292)", func(t *testing.T) {
+		s.edit(claim, func() { setTemplates(claim, `{"C": "$(password)!"}`) })
+		s.holds(to, map[string]string{"password": "c@d", "C": "c@d!"})
 		s.edit(to, func() { to.Data["C"] = []byte("mine") })
 		s.holds(to, map[string]string{"password": "c@d", "C": "c@d!"})
 	})
@@ -61,6 +62,7 @@ func TestDerivedKeys(t *testing.T) {
 		s.holds(to, map[string]string{"password": "e"})
 	})
 	t.Run("other changes of the claim make no request (N13)", func(t *testing.T) {
+		s.idle() // a cache that lacks the last write costs a conflict
 		s.take(writes)
 		s.edit(claim, func() { claim.Labels = map[string]string{"a": "b"} })
 		s.edit(claim, func() { setTemplates(claim, url) })

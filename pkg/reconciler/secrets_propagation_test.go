@@ -5,7 +5,6 @@ package reconciler_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
@@ -35,17 +35,13 @@ func TestPropagation(t *testing.T) {
 		s.holds(to, map[string]string{"username": "app", "password": "first"})
 	})
 	t.Run("a change arrives within a second (R284, R285)", func(t *testing.T) {
-		took := time.Hour
-		for _, password := range []string{"second", "third", "fourth"} { // a busy machine may be late once
-			s.edit(from, func() { from.Data["password"] = []byte(password) })
-			took = min(took, s.holds(to, map[string]string{"username": "app", "password": password}))
-		}
-		if took > time.Second {
-			t.Errorf("it took %v", took)
-		}
+		testkit.Promptly(t, time.Second, func(n int) time.Duration {
+			s.edit(from, func() { from.Data["password"] = fmt.Append(nil, n) })
+			return s.holds(to, map[string]string{"username": "app", "password": fmt.Sprint(n)})
+		})
 	})
 	t.Run("keys that the source lost vanish (R292)", func(t *testing.T) {
-		s.edit(from, func() { delete(from.Data, "username") })
+		s.edit(from, func() { from.Data = content(map[string]string{"password": "fourth"}) })
 		s.holds(to, map[string]string{"password": "fourth"})
 	})
 	t.Run("edits of the copy are reverted (R285, R292)", func(t *testing.T) {
@@ -173,7 +169,7 @@ func TestMany(t *testing.T) {
 		if did := len(s.take(writes)); did < many || did > many+many/10 { // a cache that is behind costs a conflict
 			t.Errorf("%d writes for %d changes", did, many)
 		}
-		if took > 5*time.Second {
+		if took > 30*time.Second { // far less than the poll, on a busy machine, too
 			t.Errorf("the last copy came %v after the last change", took)
 		}
 	})
@@ -187,12 +183,7 @@ func TestMissingSource(t *testing.T) {
 	s.start(s.access())
 	s.holds(to, map[string]string{"password": "b"})
 	t.Run("a copy outlives its source in silence (R293)", func(t *testing.T) {
-		s.Eventually(t, "nothing is left to do", func(context.Context) error {
-			if time.Since(s.lastRequest()) < time.Second {
-				return errors.New("the controller asked for something in the last second")
-			}
-			return nil
-		})
+		s.idle()
 		s.takeErrors(to)
 		s.delete(from)
 		_, other := s.bound("other", map[string]string{"c": "d"}, s.claim("other", ""))

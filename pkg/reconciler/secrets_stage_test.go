@@ -118,6 +118,17 @@ func (s *secretStage) holds(secret *corev1.Secret, data map[string]string) time.
 	return time.Since(begun)
 }
 
+// idle waits until the controller has nothing left to do, and knows its own writes.
+func (s *secretStage) idle() {
+	s.t.Helper()
+	s.Eventually(s.t, "nothing is left to do", func(context.Context) error {
+		if time.Since(s.lastRequest()) < time.Second {
+			return errors.New("the controller asked for something in the last second")
+		}
+		return nil
+	})
+}
+
 func holds(secret *corev1.Secret, data map[string]string) error {
 	if !maps.EqualFunc(secret.Data, content(data), bytes.Equal) {
 		return fmt.Errorf("secret %s holds %q instead of %q", secret.Name, secret.Data, data)

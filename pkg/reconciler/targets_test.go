@@ -4,6 +4,8 @@
 package reconciler_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -124,7 +126,7 @@ func TestTargetsEnd(t *testing.T) {
 			from := s.publish(item)
 			s.edit(from, func() { meta.AllowPropagation(from, claims) })
 			s.pass()
-			s.wantState(xpv1.ReasonConnecting, "does not belong")
+			s.wantState(failure.ConnectionSecretUnavailable, "does not belong")
 			if going := meta.PropagatesTo(s.secret("hidden-source")); len(going) != 1 {
 				s.t.Errorf("it is copied to %v", going)
 			}
@@ -227,14 +229,21 @@ func TestTargetFailure(t *testing.T) {
 	s.refuse(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/hidden-source") })
 	s.restart(s.access())
 	t.Run("it keeps what it has, and reports once, without names of what is the platform's (R301, N13)", func(t *testing.T) {
-		for range 2 {
+		s.Eventually(t, "it is reported", func(context.Context) error {
 			if _, err := s.tryPass("there"); err == nil {
 				t.Error("the queue gets no error")
 			}
+			if ready := s.target().GetCondition(xpv1.TypeReady); ready.Reason != xpv1.ConditionReason(target.ReasonCannotConnect) {
+				return fmt.Errorf("ready is %+v", ready)
+			}
+			return nil
+		})
+		if _, err := s.tryPass("there"); err == nil {
+			t.Error("the queue gets no error")
 		}
 		have := s.target()
 		ready, synced := have.GetCondition(xpv1.TypeReady), have.GetCondition(xpv1.TypeSynced)
-		if ready.Reason != xpv1.ReasonAvailable || synced.Reason != xpv1.ReasonReconcileError || s.secret("kube") == nil {
+		if ready.Status != corev1.ConditionUnknown || synced.Reason != xpv1.ReasonReconcileError || s.secret("kube") == nil {
 			t.Errorf("Ready is %s, Synced %s, and a copy: %t", ready.Reason, synced.Reason, s.secret("kube") != nil)
 		}
 		if failed := xpv1.FailureOf(have); failed != (xpv1.CurrentFailure{Reason: failure.InternalError, Message: synced.Message}) {

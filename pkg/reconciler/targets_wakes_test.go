@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -17,6 +18,7 @@ import (
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
@@ -115,20 +117,26 @@ func (s *targetStage) wakes(t *testing.T) {
 		s.shows(s.target(), xpv1.ReasonAvailable)
 		s.has(t, "kube", "hunter3")
 	})
-	t.Run("a Secret in the way that goes (R303)", func(t *testing.T) {
-		foreign := s.connectionSecret("taken", nil)
-		s.create(foreign)
-		have := s.target()
-		s.edit(have, func() { have.Spec.WriteConnectionSecretToReference.Name = "taken" })
-		s.shows(s.target(), xpv1.ReasonConnecting)
-		s.delete(foreign)
-		s.shows(s.target(), xpv1.ReasonAvailable)
-		s.has(t, "taken", "hunter3")
-		s.has(t, "kube", "")
-	})
+	for name, of := range map[string]corev1.SecretType{"seen": xpv1.SecretTypeConnection, "taken": corev1.SecretTypeOpaque} {
+		t.Run("a Secret in the way that goes, of type "+string(of)+" (R303, N30)", func(t *testing.T) {
+			foreign := s.connectionSecret(name, nil)
+			foreign.Type = of
+			s.create(foreign)
+			have := s.target()
+			before := have.Spec.WriteConnectionSecretToReference.Name
+			s.edit(have, func() { have.Spec.WriteConnectionSecretToReference.Name = name })
+			s.shows(s.target(), failure.ConnectionSecretUnavailable)
+			s.delete(foreign)
+			s.shows(s.target(), xpv1.ReasonAvailable)
+			s.has(t, name, "hunter3")
+			s.has(t, before, "")
+			s.edit(have, func() { have.Spec.WriteConnectionSecretToReference.Name = "kube" })
+			s.has(t, "kube", "hunter3")
+		})
+	}
 	t.Run("a target that goes (R302)", func(t *testing.T) {
 		s.delete(s.target())
-		s.has(t, "taken", "")
+		s.has(t, "kube", "")
 		s.Eventually(t, "the target is gone and the source forgot it", func(context.Context) error {
 			if s.get("there", &workloadv1alpha1.KubernetesTarget{}) {
 				return errors.New("it is there")

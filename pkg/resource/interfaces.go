@@ -62,6 +62,12 @@ type Recreatable interface {
 	GetRecreatePolicy() xpv1.RecreatePolicy
 }
 
+// A CredentialRotating object has a policy for the age of its credentials (N50).
+type CredentialRotating interface {
+	SetCredentialsPolicy(p xpv1.CredentialsPolicy)
+	GetCredentialsPolicy() xpv1.CredentialsPolicy
+}
+
 // A Reclaimer has a policy for its external resource when it is deleted, and for itself when its claim is deleted.
 type Reclaimer interface {
 	SetReclaimPolicy(p xpv1.ReclaimPolicy)
@@ -196,6 +202,12 @@ type SecretInputRecorder interface {
 type UserCounter interface {
 	SetUsers(n int64)
 	GetUsers() int64
+}
+
+// A DeletionPauser lists the namespaces whose deletions are paused. A ProviderConfig without pauses all of its deletions instead (N39).
+type DeletionPauser interface {
+	SetPausedDeletions(p []xpv1.PausedNamespace)
+	GetPausedDeletions() []xpv1.PausedNamespace
 }
 
 // A ProviderConfig configures access to an external system (K51).

@@ -65,6 +65,15 @@ func ProviderConfigKind(mg client.Object) string {
 	return xpv1.ClusterProviderConfigKind
 }
 
+// NamespaceOf returns the namespace of a managed resource, or of the claim that it is bound to, or an empty string.
+func NamespaceOf(mg client.Object) string {
+	r, ok := mg.(ClaimReferencer)
+	if ok && mg.GetNamespace() == "" && r.GetClaimReference() != nil {
+		return r.GetClaimReference().Namespace
+	}
+	return mg.GetNamespace()
+}
+
 // MayDeleteExternal is true if all policies of the managed resource permit deleting its external resource with the object (N3,
 // R56). An unset deletion or reclaim policy permits it.
 func MayDeleteExternal(mg Managed) bool {
@@ -80,11 +89,16 @@ func MayDeleteExternal(mg Managed) bool {
 // ConnectionSecretReference returns the Secret for the connection details of a managed resource. It is not ok if the kind has none
 // or the object refers to none (R210). The Secret of a namespaced object is in its namespace (N2).
 func ConnectionSecretReference(mg client.Object) (ref xpv1.SecretReference, ok bool) {
-	w, is := mg.(ConnectionSecretWriterTo)
-	if !is || w.GetWriteConnectionSecretToReference() == nil {
-		return ref, false
+	switch w := mg.(type) {
+	case ConnectionSecretWriterTo:
+		if to := w.GetWriteConnectionSecretToReference(); to != nil {
+			ref = *to
+		}
+	case LocalConnectionSecretWriterTo:
+		if to := w.GetWriteConnectionSecretToReference(); to != nil {
+			ref.Name = to.Name
+		}
 	}
-	ref = *w.GetWriteConnectionSecretToReference()
 	if mg.GetNamespace() != "" {
 		ref.Namespace = mg.GetNamespace()
 	}

@@ -34,6 +34,11 @@ type Metrics struct {
 	ready      *prometheus.HistogramVec
 	drifted    *prometheus.GaugeVec
 	requests   *prometheus.CounterVec
+	panics     *prometheus.CounterVec
+	rotations  *prometheus.CounterVec
+	claims     *objects
+	managed    *objects
+	configs    *objects
 }
 
 // NewMetrics returns the metrics of a registry, which it registers there unless they are registered already. An error means
@@ -46,7 +51,7 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &Metrics{}
-	var errs [6]error
+	var errs [11]error
 	m.reconciles, errs[0] = registered(with, counter("bowline_reconciles_total",
 		"Passes over objects, by outcome and, for errors, by the reason in conditions and events.", "kind", "outcome", "reason"))
 	m.calls, errs[1] = registered(with, histogram("bowline_external_call_duration_seconds",
@@ -63,6 +68,16 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 	m.requests, errs[5] = registered(with, counter("bowline_api_requests_total",
 		"Requests of the controllers to the API server, by class of the response: 2xx to 5xx, or error without a response.",
 		"verb", "resource", "code"))
+	m.panics, errs[6] = registered(with, counter("bowline_panics_total",
+		"Panics of the provider's code, each of which is a bug in the provider and an error of the object.", "kind"))
+	m.claims, errs[7] = registered(with, newObjects("bowline_claims", "Claims, by state and by the reason of the condition that shows it."))
+	m.managed, errs[8] = registered(with, newObjects("bowline_managed_resources",
+		"Managed resources, by state and by the reason of the condition that shows it."))
+	m.configs, errs[9] = registered(with, newObjects("bowline_provider_configs",
+		"ProviderConfigs, by state and by the reason of the condition that shows it."))
+	m.rotations, errs[10] = registered(with, counter("bowline_credential_rotations_total",
+		"Rotations of the credentials in connection Secrets that are complete, and attempts that the external system did not accept.",
+		"kind", "outcome"))
 	return m, errors.Join(errs[:]...)
 }
 
@@ -82,9 +97,12 @@ func registered[C prometheus.Collector](with prometheus.Registerer, metric C) (C
 // Kind returns what records about the objects of a kind, named as kubectl shows it, such as bucket.example.org. From then on
 // it is shown even where nothing happens.
 func (m *Metrics) Kind(name string) *Kind {
+	m.panics.WithLabelValues(name)
 	m.throttled.WithLabelValues(name)
 	m.ready.WithLabelValues(name)
 	m.drifted.WithLabelValues(name)
+	m.rotations.WithLabelValues(name, rotationDone)
+	m.rotations.WithLabelValues(name, rotationFailed)
 	return &Kind{metrics: m, name: name, adrift: map[types.NamespacedName]struct{}{}}
 }
 
@@ -101,6 +119,24 @@ type Kind struct {
 func (k *Kind) Reconciled(outcome, reason string) {
 	k.metrics.reconciles.WithLabelValues(k.name, outcome, reason).Inc()
 }
+
+// Outcomes of rotations.
+const rotationDone, rotationFailed = "done", "failed"
+
+// Rotated records a rotation of credentials, which is complete, or which the external system did not accept and that is retried.
+func (k *Kind) Rotated(complete bool) {
+	outcome := rotationFailed
+	if complete {
+		outcome = rotationDone
+	}
+	k.metrics.rotations.WithLabelValues(k.name, outcome).Inc()
+}
+
+// Panicked records a panic of the provider's code.
+func (k *Kind) Panicked() { k.metrics.Panicked(k.name) }
+
+// Panicked records a panic of the provider's code about an object of a kind, named as by Kind.
+func (m *Metrics) Panicked(kind string) { m.panics.WithLabelValues(kind).Inc() }
 
 // A CallOutcome is what became of a call to an external system.
 type CallOutcome string

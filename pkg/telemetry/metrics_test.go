@@ -4,6 +4,8 @@
 package telemetry_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
@@ -64,10 +67,17 @@ func TestKind(t *testing.T) {
 	k.Called("create", telemetry.CallThrottled, 2*time.Second)
 	k.Ready(90 * time.Second)
 	k.Ready(-time.Second)
+	k.Rotated(true)
+	k.Rotated(false)
+	k.Rotated(true)
 	want(t, registry, `
 bowline_reconciles_total{kind="bucket.example.org",outcome="done",reason=""} 2
 bowline_reconciles_total{kind="bucket.example.org",outcome="failed",reason="CannotObserveExternalResource"} 1
 `, "bowline_reconciles_total")
+	want(t, registry, `
+bowline_credential_rotations_total{kind="bucket.example.org",outcome="done"} 2
+bowline_credential_rotations_total{kind="bucket.example.org",outcome="failed"} 1
+`, "bowline_credential_rotations_total")
 	want(t, registry, `bowline_throttled_calls_total{kind="bucket.example.org"} 1`+"\n", "bowline_throttled_calls_total")
 	for name, count := range map[string]int{"bowline_external_call_duration_seconds": 2, "bowline_time_to_ready_seconds": 1} {
 		if got, err := testutil.GatherAndCount(registry, name); got != count || err != nil {
@@ -147,6 +157,9 @@ func TestGuide(t *testing.T) {
 	k := m.Kind("a")
 	k.Reconciled("done", "")
 	k.Called("observe", telemetry.CallOK, 0)
+	m.CountClaims("a", listed())
+	m.CountManaged("a", listed())
+	m.CountConfigs("a", listed())
 	send(t, m.WrapTransport(answer(http.StatusOK)), t.Context(), http.MethodGet, "/api/v1/secrets")
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
@@ -186,6 +199,51 @@ func TestGuide(t *testing.T) {
 	}
 	if !strings.Contains(guide, "http://"+telemetry.DefaultListen+"/metrics") {
 		t.Error("the guide lacks the address of metrics")
+	}
+}
+
+// listed lists objects with these conditions.
+func listed(all ...[]xpv1.Condition) telemetry.ObjectLister {
+	return func(_ context.Context, visit func(func(xpv1.ConditionType) xpv1.Condition)) error {
+		for _, conditions := range all {
+			visit(xpv1.NewConditionedStatus(conditions...).GetCondition)
+		}
+		return nil
+	}
+}
+
+// Objects are counted when metrics are read. Reasons are few, whatever conditions objects have.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	m, registry := newMetrics(t)
+	waiting := []xpv1.Condition{xpv1.Waiting("NoMatchingClass", "")}
+	stalled := []xpv1.Condition{xpv1.Available(), xpv1.Stalled("Invalid", "")}
+	m.CountClaims("bucket.example.org", listed(waiting, waiting, stalled, []xpv1.Condition{xpv1.Available()}, nil))
+	m.CountClaims("unknown.example.org", func(context.Context, func(func(xpv1.ConditionType) xpv1.Condition)) error {
+		return errors.New("not synced")
+	})
+	want(t, registry, `
+bowline_claims{kind="bucket.example.org",reason="",state="not-ready"} 1
+bowline_claims{kind="bucket.example.org",reason="Available",state="ready"} 1
+bowline_claims{kind="bucket.example.org",reason="Invalid",state="stalled"} 1
+bowline_claims{kind="bucket.example.org",reason="NoMatchingClass",state="not-ready"} 2
+`, "bowline_claims")
+	m.CountManaged("bucket.example.org", listed())
+	want(t, registry, `bowline_managed_resources{kind="bucket.example.org",reason="Available",state="ready"} 0`+"\n", "bowline_managed_resources")
+
+	m.CountConfigs("config.example.org", listed([]xpv1.Condition{xpv1.Available(), xpv1.DeletionsPaused("")},
+		[]xpv1.Condition{xpv1.Available(), xpv1.DeletionsResumed()}))
+	want(t, registry, `bowline_provider_configs{kind="config.example.org",reason="Available",state="ready"} 1
+bowline_provider_configs{kind="config.example.org",reason="MassDeletion",state="deletions-paused"} 1
+`, "bowline_provider_configs")
+
+	var forged [][]xpv1.Condition
+	for i := range 1000 {
+		forged = append(forged, []xpv1.Condition{xpv1.Waiting(xpv1.ConditionReason(fmt.Sprintf("Forged%d", i)), "")})
+	}
+	m.CountManaged("bucket.example.org", listed(append(forged, waiting, waiting)...))
+	if got, err := testutil.GatherAndCount(registry, "bowline_managed_resources"); got != 51 || err != nil {
+		t.Errorf("%d series, %v, want 50 reasons and one for the others", got, err)
 	}
 }
 

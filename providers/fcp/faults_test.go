@@ -8,16 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -81,6 +87,36 @@ func TestFaults(t *testing.T) {
 		w.Settled(t, n)
 		only(t, n)
 	})
+}
+
+// The cloud takes long. A call may take longer than most vendors' longest ones, and a pass three calls: both at once would take minutes.
+func TestSlowVendor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rule    sdk.FaultRule
+		options []managed.ReconcilerOption
+	}{
+		"a create of twenty seconds (R47)":            {rule: sdk.FaultRule{Latency: "20s", Match: &sdk.FaultMatch{Method: http.MethodPost}}},
+		"each call, of a third of a deadline's (R47)": {sdk.FaultRule{Latency: "4s"}, []managed.ReconcilerOption{managed.WithTimeout(12 * time.Second)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tc.options...)
+			network, database := w.network("slow"), w.database("slow")
+			w.faults(t, tc.rule)
+			w.Create(t, network)
+			w.Create(t, database)
+			t.Cleanup(func() { // runs first, so that the deletions are fast
+				if err := w.admin.SetFaults(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, mg := range []resource.Managed{network, database} {
+				settled := testkit.Settled(w.Client, mg)
+				testkit.Within(t, 4*time.Minute, fmt.Sprintf("%T is Ready", mg), func() error { return settled(t.Context()) })
+			}
+		})
+	}
 }
 
 // Objects that refer to each other are created in the wrong order and deleted at the same time. Only watches reconcile them.
@@ -160,4 +196,46 @@ func TestReferences(t *testing.T) {
 			t.Errorf("deleted in the wrong order: %+v, %v", stats, err)
 		}
 	})
+}
+
+// A database whose server hangs is not Ready until the server answers again.
+func TestSilentServerIsNotReady_R183(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db := w.database("silent")
+	w.Create(t, db)
+	await := func(status corev1.ConditionStatus, reason xpv1.ConditionReason, message string) {
+		t.Helper()
+		w.Eventually(t, "Ready is "+string(status), func(ctx context.Context) error {
+			err := w.Client.Get(ctx, client.ObjectKeyFromObject(db), db)
+			ready := db.GetCondition(xpv1.TypeReady)
+			if err == nil && (ready.Status != status || ready.Reason != reason || !strings.Contains(ready.Message, message)) {
+				err = fmt.Errorf("%s %s: %s", ready.Status, ready.Reason, ready.Message)
+			}
+			return err
+		})
+	}
+	await(corev1.ConditionTrue, xpv1.ReasonAvailable, "")
+	files, err := filepath.Glob(filepath.Join(w.cloudDir, "instances", "*", "data", "postmaster.pid"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("servers %v, %v", files, err)
+	}
+	file, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() // only read
+	var pid int
+	if _, err := fmt.Fscan(file, &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	await(corev1.ConditionFalse, xpv1.ReasonUnavailable, "does not accept connections")
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await(corev1.ConditionTrue, xpv1.ReasonAvailable, "")
 }

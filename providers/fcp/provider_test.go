@@ -50,6 +50,7 @@ func TestProvider(t *testing.T) {
 		"node group (K10 P22 P32 P33 P34 R39 R138 R141 R143 R144 R146 R150)":              nodeGroupLives,
 		"database with its settings in initProvider (D19 R138 R146)":                      initialDatabase,
 		"database that is deleted in the cloud (N38)":                                     lostDatabase,
+		"database that another person replaces in the cloud (N63)":                        replacedDatabase,
 		"password of a database that the cloud generates (P62 P65 R39 R150 R211)":         func(t *testing.T, w *world) { generatedPassword(t, w, w.databaseServer("generated-database")) },
 		"password of a cache that the cloud generates (P62 P65 R39 R150 R211)":            func(t *testing.T, w *world) { generatedPassword(t, w, w.cacheServer("generated-cache")) },
 		"password of a database that the user chooses (P61 P64 R221)":                     func(t *testing.T, w *world) { chosenPassword(t, w, w.databaseServer("chosen-database")) },
@@ -130,6 +131,7 @@ func networkOfController(t *testing.T, w *world) {
 	want := map[string]string{
 		"crossplane-kind": "network.network.fcp.m.crossplane.io", "crossplane-name": n.GetName(),
 		"crossplane-provider": w.Namespace, meta.ExternalLabelUID: string(n.GetUID()),
+		meta.ExternalLabelNamespace: w.Namespace,
 	}
 	if diff := cmp.Diff(want, w.networkOf(t, n).Labels); diff != "" {
 		t.Errorf("labels (P11, P12) -want +got:\n%s", diff)
@@ -263,6 +265,19 @@ func lostDatabase(t *testing.T, w *world) {
 	if err := servers.Delete(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
+	w.isLost(t, db)
+	if _, err := servers.Get(t.Context(), name); !sdk.IsNotFound(err) {
+		t.Errorf("it was created again: %v", err)
+	}
+	w.Change(t, db, func() { db.Annotations[meta.AnnotationKeyRecreate] = string(db.UID) })
+	if _, err := servers.Get(t.Context(), name); err != nil {
+		t.Errorf("it was not created again: %v", err)
+	}
+}
+
+// isLost waits until a database reports that its data is lost.
+func (w *world) isLost(t *testing.T, db *databasev1alpha3.FavouriteDBInstance) {
+	t.Helper()
 	w.Eventually(t, "the loss is reported", func(ctx context.Context) error {
 		err := w.Client.Get(ctx, client.ObjectKeyFromObject(db), db)
 		if ready := db.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
@@ -270,12 +285,32 @@ func lostDatabase(t *testing.T, w *world) {
 		}
 		return nil
 	})
-	if _, err := servers.Get(t.Context(), name); !sdk.IsNotFound(err) {
-		t.Errorf("it was created again: %v", err)
+}
+
+// replacedDatabase is deleted in the cloud, where another person then creates one of the same name, which stays theirs.
+func replacedDatabase(t *testing.T, w *world) {
+	db := w.database("replaced")
+	w.Create(t, db)
+	w.Settled(t, db)
+	name, servers := meta.GetExternalName(db), database.NewClient(w.cloud)
+	if err := servers.Delete(t.Context(), name); err != nil {
+		t.Fatal(err)
 	}
-	w.Change(t, db, func() { db.Annotations[meta.AnnotationKeyRecreate] = string(db.UID) })
-	if _, err := servers.Get(t.Context(), name); err != nil {
-		t.Errorf("it was not created again: %v", err)
+	w.Eventually(t, "another one has the name", func(ctx context.Context) error {
+		_, err := servers.Create(ctx, database.CreateInstanceInput{Name: name, FancinessLevel: 20})
+		return err
+	})
+	w.isLost(t, db)
+	w.Eventually(t, "it is reported as another one", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(db), db)
+		if synced := db.GetCondition(xpv1.TypeSynced); err != nil || !strings.Contains(synced.Message, "was replaced: it has the id") {
+			return fmt.Errorf("%v, error %w", synced, err)
+		}
+		return nil
+	})
+	w.Remove(t, db)
+	if have, err := servers.Get(t.Context(), name); err != nil || have.Status == sdk.StatusDeleting || len(have.Labels) > 0 {
+		t.Errorf("the database of somebody else is %+v, error %v", have, err)
 	}
 }
 
@@ -298,17 +333,21 @@ func (w *world) databaseServer(name string) server {
 		choose: func(secret string) { db.Spec.ForProvider.PasswordSecretRef = w.passwordIn(secret) },
 		grow:   func(by int) { db.Spec.ForProvider.FancinessLevel += by },
 		opens: func(ctx context.Context, secret map[string][]byte) error {
-			u := url.URL{
-				Scheme: "postgres", User: url.UserPassword(string(secret["username"]), string(secret["password"])),
-				Host: net.JoinHostPort(string(secret["endpoint"]), string(secret["port"])), Path: string(secret["database"]),
-			}
-			conn, err := pgx.Connect(ctx, u.String())
+			conn, err := connectSQL(ctx, secret)
 			if err != nil {
 				return err
 			}
 			return errors.Join(conn.Ping(ctx), conn.Close(ctx))
 		},
 	}
+}
+
+func connectSQL(ctx context.Context, secret map[string][]byte) (*pgx.Conn, error) {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(string(secret["username"]), string(secret["password"])),
+		Host: net.JoinHostPort(string(secret["endpoint"]), string(secret["port"])), Path: string(secret["database"]),
+	}
+	return pgx.Connect(ctx, u.String())
 }
 
 func (w *world) cacheServer(name string) server {

@@ -11,10 +11,13 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -203,4 +206,61 @@ func TestDrift(t *testing.T) {
 		log, err := w.postgres.Log()
 		return len(changing.FindAllString(log, -1)), err
 	}, cases)
+}
+
+// ownSettings are of a tenant, and of a role with a database: Bowline neither stores nor reverts what the specs do not name. The last
+// statement changes what the spec has, and so shows that the rest was observed and updated.
+func ownSettings(t *testing.T, w *world) {
+	tenant := w.newTenant(t, "tuned")
+	strict := w.newTenant(t, "tuned-in-part", func(o *v1alpha1.TenantDatabase) {
+		o.Spec.ForProvider.Settings = map[string]string{"work_mem": "8MB"}
+	})
+	role := &v1alpha1.Role{ObjectMeta: named("tuner")}
+	role.Spec.ForProvider.Login = ptr.To(true)
+	role.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: role.Name}
+	d := &v1alpha1.Database{ObjectMeta: named("tuned-database")}
+	d.Spec.ForProvider.Owner = ptr.To(role.Name)
+	for _, mg := range []resource.Managed{role, d} {
+		w.create(t, mg)
+	}
+	w.Settled(t, tenant, strict, role, d)
+	tune := func(user, database, mem string, more ...string) {
+		t.Helper()
+		w.executes(t, user, database, append(more, fmt.Sprintf("COMMENT ON DATABASE %q IS '%s'", database, mem),
+			fmt.Sprintf("ALTER DATABASE %q SET maintenance_work_mem TO '%s'", database, mem),
+			fmt.Sprintf("ALTER ROLE CURRENT_USER SET maintenance_work_mem TO '%s'", mem),
+			fmt.Sprintf("ALTER DATABASE %q CONNECTION LIMIT 9", database))...)
+	}
+	for _, mem := range []string{"2MB", "3MB"} {
+		tune(tenant.Name, tenant.Name, mem)
+		tune(strict.Name, strict.Name, mem, fmt.Sprintf("ALTER DATABASE %q SET work_mem TO '1MB'", strict.Name))
+		tune(role.Name, d.Name, mem)
+		own := map[string]string{"maintenance_work_mem": mem}
+		for name, settings := range map[string]map[string]string{
+			tenant.Name: own, d.Name: own, strict.Name: {"maintenance_work_mem": mem, "work_mem": "8MB"},
+		} {
+			w.Eventually(t, name+" has what the spec does not name, and what it names", func(ctx context.Context) error {
+				have, err := postgresql.Get(ctx, w.server, postgresql.Database{Name: name})
+				if err != nil {
+					return err
+				}
+				if !cmp.Equal(have.Settings, settings) || *have.ConnectionLimit != -1 {
+					return fmt.Errorf("settings %v, connection limit %d", have.Settings, *have.ConnectionLimit)
+				}
+				return nil
+			})
+		}
+		if have, err := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: role.Name}); err != nil || !cmp.Equal(have.Settings, own) {
+			t.Errorf("the role has %v, %v", have, err)
+		}
+	}
+	for _, mg := range []resource.Managed{tenant, strict, role, d} {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(mg), mg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tenant.Spec.ForProvider.Settings != nil || len(strict.Spec.ForProvider.Settings) != 1 || role.Spec.ForProvider.Settings != nil ||
+		d.Spec.ForProvider.Settings != nil || d.Spec.ForProvider.Comment != nil {
+		t.Errorf("late-initialized: %v, %v, %v, %v", tenant.Spec.ForProvider, strict.Spec.ForProvider, role.Spec.ForProvider, d.Spec.ForProvider)
+	}
 }

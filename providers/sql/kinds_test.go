@@ -20,7 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -36,19 +39,30 @@ func TestProvider(t *testing.T) {
 		"objects of a team in any order":                                   team,
 		"schema in a database of initProvider (R138 R146)":                 initialSchema,
 		"grant with privileges of initProvider (R144)":                     initialGrant,
+		"grant of privileges that another has (N6 N24)":                    rivalGrant,
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
 		"objects that hold data and are gone (N38)":                        lostObjects,
+		"objects that hold data and are replaced (N63)":                    replacedObjects,
+		"roles that were renamed (N38)":                                    renamedRoles,
 		"tenants whose deletion was interrupted (R38)":                     interruptedDelete,
 		"tenants that are refused (D27 N24)":                               foreignObjects,
 		"tenants that are incomplete (A43)":                                halfTenant,
 		"tenants with objects and privileges in other databases (R38 R55)": tiedTenants,
-		"tenants while a template is in use":                               tenantWhileTemplateIsInUse,
 		"connection limit of a tenant (N8 R206)":                           connectionLimit,
+		"settings and comments that users of a database make (N8)":         ownSettings,
 		"credentials that others changed (N8 P65)":                         changedCredentials,
 		"credentials that must not be updated (N8)":                        unrepairedCredentials,
 		"credentials for a provider that is no superuser (N8 P65)":         credentialsWithoutSuperuser,
+		"credentials that are rotated (N50)":                               rotation,
+		"credentials whose rotation was interrupted (N50)":                 interruptedRotation,
+		"credentials that the user chooses are not rotated (N50)":          chosenPassword,
+		"databases of others by their names (N48)":                         adoptionRules,
+		"privileges of others by forged annotations (N54)":                 sharedGrants,
 		"system objects and names that are too long (N24)":                 systemObjects,
+		"namespaces that share a server (N57)":                             confinement,
+		"powers of superusers for namespaces (N66)":                        superpowers,
+		"an owner of a database is not deleted":                            ownedDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +126,8 @@ func (w *world) example(t *testing.T, file string) []resource.Managed {
 
 // lostObjects are dropped outside Bowline. They are created again only with permission.
 func lostObjects(t *testing.T, w *world) {
-	tenant := w.tenants(t, "lost-tenant")[0]
+	tenants := w.tenants(t, "lost-tenant", "replaced-tenant")
+	tenant, replaced := tenants[0], tenants[1]
 	d := &v1alpha1.Database{ObjectMeta: named("lost-database")}
 	schema := &v1alpha1.Schema{ObjectMeta: named("lost-schema")}
 	schema.Spec.ForProvider.Database = ptr.To("postgres")
@@ -124,18 +139,16 @@ func lostObjects(t *testing.T, w *world) {
 	at := postgresql.Schema{Database: "postgres", Name: schema.Name}
 	err := errors.Join(postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: tenant.Name}),
 		postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: d.Name}), postgresql.Delete(t.Context(), w.server, at),
+		postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: replaced.Name}),
 		postgresql.Delete(t.Context(), w.server, postgresql.Role{Name: role.Name}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mg := range []resource.Managed{tenant, d, schema} {
-		w.Eventually(t, mg.GetName()+" is lost", func(ctx context.Context) error {
-			err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg)
-			if ready := mg.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
-				return fmt.Errorf("%v, error %w", ready, err)
-			}
-			return nil
-		})
+	if _, err := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: replaced.Name}); err != nil {
+		t.Fatal(err)
+	}
+	for _, mg := range []resource.Managed{tenant, replaced, d, schema} {
+		w.isLost(t, mg)
 	}
 	w.Eventually(t, "the role, which holds no data, is created again (R90)", func(ctx context.Context) error {
 		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: role.Name})
@@ -155,6 +168,121 @@ func lostObjects(t *testing.T, w *world) {
 		})
 	}
 	w.executes(t, tenant.Name, tenant.Name, "SELECT 1")
+
+	if err := w.Client.Delete(t.Context(), replaced); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "the tenant is deleted", testkit.Gone(w.Client, replaced))
+	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: replaced.Name}); err != nil {
+		t.Errorf("the database of somebody else: %v", err)
+	}
+	w.Eventually(t, "an event says that it stays", func(context.Context) error {
+		if n := w.countEvents(t, replaced, managed.ReasonOrphaned); n != 1 {
+			return fmt.Errorf("%d events", n)
+		}
+		return nil
+	})
+}
+
+// renamedRoles are neither created again nor forgotten, also if others have their names meanwhile.
+func renamedRoles(t *testing.T, w *world) {
+	tenants := w.tenants(t, "renamed-tenant", "renamed-away", "renamed-replaced")
+	role := w.newLogin(t, "renamed-role")
+	w.Settled(t, role)
+	all := []resource.Managed{tenants[0], tenants[1], tenants[2], role}
+	c := w.postgres.Config()
+	admin := map[string][]byte{"username": []byte(c.Username), "password": []byte(c.Password)}
+	rename := func(from, to string) {
+		t.Helper()
+		if err := w.open(t, admin, "postgres", fmt.Sprintf("ALTER ROLE %q RENAME TO %q", from, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mg := range all {
+		rename(mg.GetName(), mg.GetName()+"-old")
+	}
+	other := postgresql.Role{Name: "renamed-replaced"}
+	if _, err := postgresql.Create(t.Context(), w.server, other); err != nil {
+		t.Fatal(err)
+	}
+	for _, mg := range all {
+		w.stalled(t, mg, failure.ExternalResourceFailed, "ask your platform team to rename it back")
+		w.reports(t, mg, fmt.Sprintf("ALTER ROLE %q RENAME TO %q", mg.GetName()+"-old", mg.GetName()))
+		if mg.GetCondition(xpv1.TypeReady).Equal(xpv1.Available()) {
+			t.Errorf("%s is Ready", mg.GetName())
+		}
+		have, err := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: mg.GetName()})
+		if mg.GetName() != other.Name && !postgresql.IsNotFound(err) || mg.GetName() == other.Name && *have.Login {
+			t.Errorf("role %s: %+v, %v", mg.GetName(), have, err)
+		}
+	}
+	if err := errors.Join(w.Client.Delete(t.Context(), tenants[1]), postgresql.Delete(t.Context(), w.server, other)); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "a pass of the deletion ends", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(tenants[1]), tenants[1])
+		if ready := tenants[1].GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonDeleting {
+			return fmt.Errorf("%v, error %w", ready, err)
+		}
+		return nil
+	})
+	for _, mg := range all {
+		rename(mg.GetName()+"-old", mg.GetName())
+	}
+	w.gone(t, tenants[1])
+	w.Settled(t, tenants[0], tenants[2], role)
+	w.executes(t, tenants[0].Name, tenants[0].Name, "SELECT 1")
+}
+
+// isLost waits until an object reports that its data is lost.
+func (w *world) isLost(t *testing.T, mg resource.Managed) {
+	t.Helper()
+	w.Eventually(t, mg.GetName()+" is lost", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg)
+		if ready := mg.GetCondition(xpv1.TypeReady); err != nil || ready.Reason != xpv1.ReasonResourceLost {
+			return fmt.Errorf("%v, error %w", ready, err)
+		}
+		return nil
+	})
+}
+
+// replacedObjects are dropped outside Bowline, where others then create empty ones of the same names, which belong to them.
+func replacedObjects(t *testing.T, w *world) {
+	d, deleted := &v1alpha1.Database{ObjectMeta: named("replaced-database")}, &v1alpha1.Database{ObjectMeta: named("replaced-and-deleted")}
+	schema := &v1alpha1.Schema{ObjectMeta: named("replaced-schema")}
+	schema.Spec.ForProvider.Database = ptr.To("postgres")
+	all := []resource.Managed{d, deleted, schema}
+	for _, mg := range all {
+		w.create(t, mg)
+		w.Settled(t, mg)
+	}
+	at := postgresql.Schema{Database: "postgres", Name: schema.Name}
+	replace := func(name string) error {
+		_, err := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: name})
+		return err
+	}
+	err := errors.Join(postgresql.Delete(t.Context(), w.server, at), postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: d.Name}),
+		replace(d.Name), postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: deleted.Name}), replace(deleted.Name))
+	_, created := postgresql.Create(t.Context(), w.server, at)
+	if err := errors.Join(err, created); err != nil {
+		t.Fatal(err)
+	}
+	for _, mg := range all {
+		w.isLost(t, mg)
+		w.reports(t, mg, "was replaced: it has the id")
+	}
+	theirs, errDatabase := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: d.Name})
+	other, errSchema := postgresql.Get(t.Context(), w.server, at)
+	if err := errors.Join(errDatabase, errSchema); err != nil || len(theirs.Labels)+len(other.Labels) > 0 {
+		t.Fatalf("labels %v and %v, error %v", theirs.Labels, other.Labels, err)
+	}
+	w.Remove(t, deleted)
+	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: deleted.Name}); err != nil {
+		t.Errorf("the database of somebody else: %v", err)
+	}
+	for mg, oid := range map[resource.Managed]uint32{d: theirs.OID, schema: other.OID} {
+		w.Change(t, mg, func() { mg.GetAnnotations()[meta.AnnotationKeyRestoredAs] = fmt.Sprint(oid) })
+	}
 }
 
 // initialSchema is updated and deleted in a database that spec.forProvider does not name.
@@ -175,6 +303,31 @@ func initialSchema(t *testing.T, w *world) {
 	w.Remove(t, schema)
 	if _, err := postgresql.Get(t.Context(), w.server, id); !postgresql.IsNotFound(err) {
 		t.Errorf("the schema still exists: %v (R138)", err)
+	}
+}
+
+// rivalGrant is for the role and the target of another Grant, whose privileges it neither changes nor revokes.
+func rivalGrant(t *testing.T, w *world) {
+	if _, err := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: "contested"}); err != nil {
+		t.Fatal(err)
+	}
+	newGrant := func(name string, privileges ...string) *v1alpha1.Grant {
+		o := grantOf("contested", v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")})
+		o.ObjectMeta, o.Spec.ForProvider.Privileges = named(name), privileges
+		w.create(t, o)
+		return o
+	}
+	w.Settled(t, newGrant("first", "CONNECT", "TEMPORARY"))
+	rival := newGrant("rival", "CREATE")
+	w.reports(t, rival, "exists already and was not created for this object: delete this object or the one that created it")
+	if err := w.Client.Delete(t.Context(), rival); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "the rival is deleted", testkit.Gone(w.Client, rival))
+	on := postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}
+	have, err := postgresql.Get(t.Context(), w.server, postgresql.Grant{Role: "contested", On: on})
+	if err != nil || !cmp.Equal(have.Privileges, []string{"CONNECT", "TEMPORARY"}) {
+		t.Errorf("got %+v, %v", have, err)
 	}
 }
 

@@ -41,11 +41,12 @@ func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	w.startServer(t)
 	w.Start(t, o...)
 	w.create(t, w.login("server", w.postgres.Config()))
+	unlimited := &xpv1.CallLimits{DeletionsPerMinute: new(int32(0))} // at the end all objects are deleted
 	own := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	own.Spec.Credentials = w.credentials("server")
+	own.Spec.Credentials, own.Spec.Limits = w.credentials("server"), unlimited
 	w.create(t, own)
 	clusters := &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
-	clusters.Spec.Credentials = w.credentials("server")
+	clusters.Spec.Credentials, clusters.Spec.Limits = w.credentials("server"), unlimited
 	w.create(t, clusters)
 	return w
 }
@@ -70,11 +71,12 @@ func (w *world) credentials(secret string) xpv1.ProviderCredentials {
 	}
 }
 
-// startServer has the server log every statement, so that tests can see what reaches it.
+// startServer has the server log every statement, so that tests can see what reaches it. It has room for the pools of the several
+// providers and the sessions of the tests that share it.
 func (w *world) startServer(t *testing.T) {
 	t.Helper()
 	var err error
-	if w.postgres, err = postgresqltest.Start("log_statement=all", "max_connections=40"); err != nil {
+	if w.postgres, err = postgresqltest.Start("log_statement=all", "max_connections=100"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -45,8 +47,9 @@ type attempt struct {
 
 	claim    resource.Claim // of operations on claims, the last one
 	object   resource.Managed
-	setting  string // that the external resource is to have
-	password string // of the user, if any
+	setting  string         // that the external resource is to have
+	password string         // of the user, if any
+	former   *corev1.Secret // that of a rotation by age
 }
 
 // run runs the operation in the process and, if that crashes, finishes it in another one. Violations are what is wrong at the
@@ -173,6 +176,7 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 		Logger:         logr.Discard(),
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Cache:          s.cached(),
+		NewCache:       claim.NewCache,
 		Controller:     config.Controller{SkipNameValidation: new(true)},
 	})
 	for _, p := range t.providers() {

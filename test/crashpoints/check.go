@@ -20,6 +20,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
@@ -137,8 +138,7 @@ func contended(claims []resource.Claim) (found []violation) {
 // opens returns nil if the object's connection Secret, if it has one, opens the real server. A server may take a while to restart
 // after a change, or to set a new password, which the Secret contains from the moment at which the cloud accepted it.
 func (t *attempt) opens(ctx context.Context) error {
-	ref, wanted := resource.ConnectionSecretReference(t.object)
-	if !wanted {
+	if _, wanted := resource.ConnectionSecretReference(t.object); !wanted {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -146,8 +146,8 @@ func (t *attempt) opens(ctx context.Context) error {
 	return testkit.Poll(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		secret := &corev1.Secret{}
-		if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+		secret, err := t.secret(ctx)
+		if err != nil {
 			return err
 		}
 		if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
@@ -157,7 +157,7 @@ func (t *attempt) opens(ctx context.Context) error {
 			return err
 		}
 		// The Secret of a deleted claim is deleted too.
-		_, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
+		_, err = inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
 		return client.IgnoreNotFound(err)
 	})
 }
@@ -202,6 +202,28 @@ func (t *attempt) healthy(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %v", t.setting, all)
+}
+
+// rotated returns nil if all is settled, the connection Secret has new credentials, and the former ones have ended.
+func (t *attempt) rotated(ctx context.Context) error {
+	if err := t.settled(ctx); err != nil {
+		return err
+	}
+	secret, err := t.secret(ctx)
+	if err != nil {
+		return err
+	}
+	if len(connection.Pending(secret)) > 0 || t.kind.opens(ctx, t.former.Data) == nil {
+		return fmt.Errorf("the credentials are those of %s, others are pending, or the former ones work", meta.GetCredentialsRotatedAt(secret))
+	}
+	return nil
+}
+
+// secret returns the connection Secret of the object.
+func (t *attempt) secret(ctx context.Context) (*corev1.Secret, error) {
+	ref, _ := resource.ConnectionSecretReference(t.object)
+	secret := &corev1.Secret{}
+	return secret, t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret)
 }
 
 func isReady(o resource.Managed) error {

@@ -42,6 +42,7 @@ func TestCrashPoints(t *testing.T) {
 	for name, chosen := range map[string]choice{
 		"creations are repeated (R77, R79, R93, N22)":  {kind: "NodeGroup", operation: "create"},
 		"creations are found (R77, R79, R93, N5, N26)": {kind: "Network", operation: "create"},
+		"rotations are completed, and end (N50, N59)":  {kind: "CacheInstance", operation: "rotate-generated"},
 		"claims get their class (N10, R241)":           {kind: "Claim", operation: "schedule"},
 		"what exists has one claim (N11, R274)":        {kind: "Claim", operation: "bind"},
 	} {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -154,6 +155,7 @@ func passwords() []operation {
 	return []operation{
 		{name: "create-with-password", option: true, before: []step{choosePassword}, when: []step{createObject}},
 		{name: "rotate", option: true, before: []step{choosePassword}, given: []step{createObject, settle}, when: []step{changePassword}},
+		{name: "rotate-generated", given: []step{createObject, settle}, when: []step{ageCredentials}, then: (*attempt).rotated},
 	}
 }
 
@@ -234,6 +236,15 @@ func choosePassword(t *attempt, ctx context.Context) error {
 func changePassword(t *attempt, ctx context.Context) error {
 	t.password = "the second password"
 	return t.site.client.Update(ctx, t.passwordSecret())
+}
+
+// ageCredentials has a generated password that is older than it may be, and that may work beside the next one for a moment.
+func ageCredentials(t *attempt, ctx context.Context) (err error) {
+	if t.former, err = t.secret(ctx); err != nil {
+		return err
+	}
+	return t.patch(ctx, fmt.Sprintf(`{"spec":{"credentials":{"rotateEvery":"1h","overlap":"1s"}},"metadata":{"annotations":{%[1]q:%[3]q,%[2]q:%[3]q}}}`,
+		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateSucceeded, time.Now().Add(-2*time.Hour).Format(time.RFC3339)))
 }
 
 func (t *attempt) passwordSecret() client.Object {

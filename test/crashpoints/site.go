@@ -32,7 +32,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/core"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
@@ -142,7 +141,6 @@ func (s *site) configurations() []client.Object {
 // cached limits caches to the site.
 func (s *site) cached() cache.Options {
 	options := managed.CacheOptions()
-	claim.CacheDefinitions(&options)
 	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
 	for _, o := range s.kinds {
 		options.ByObject[o] = cache.ByObject{Label: labels.SelectorFromSet(s.labels())}

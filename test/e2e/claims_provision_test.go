@@ -9,10 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -168,6 +170,13 @@ func static(t *testing.T, m *market) {
 			if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
 				t.Errorf("the data of what the claim did not make: %v (N4)", err)
 			}
+			t.Run("it is protected, since it holds data (N39)", func(t *testing.T) {
+				patch(t, m.Plane, b.Managed, `{"metadata":{"annotations":{"bowline.dev/protect":null}}}`)
+				if err := m.Client.Delete(t.Context(), b.Managed); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "hold data") {
+					t.Errorf("the deletion: %v", err)
+				}
+			})
+			patch(t, m.Plane, b.Managed, `{"metadata":{"annotations":{"bowline.dev/protect":"false"}}}`)
 			m.remove(t, b.Managed)
 			m.nothingLeft(t, b)
 		})

@@ -18,6 +18,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -189,42 +190,109 @@ func (m *market) nothingOutside(ctx context.Context, b *inspect.Binding) error {
 	return nil
 }
 
-// classes returns a class of each provider, for the claims of a namespace that choose their server.
-func (m *market) classes(namespace string, policy xpv1.ReclaimPolicy) map[string]resource.Class {
+// onEachServer tests a bound claim of a class of each provider with a reclaim policy. The class has the labels of the namespace
+// and the server.
+func (m *market) onEachServer(t *testing.T, namespace string, policy xpv1.ReclaimPolicy,
+	test func(*testing.T, *databasev1alpha1.PostgreSQLInstance, *inspect.Binding),
+) {
+	t.Helper()
 	labels := func(server string) map[string]string { return map[string]string{"for": namespace, "server": server} }
-	all := map[string]resource.Class{
+	for server, class := range map[string]resource.Class{
 		"own":    plane.FavouriteClass(namespace, vault, labels("own")),
 		"shared": plane.TenantClass(namespace, vault, labels("shared")),
-	}
-	for _, class := range all {
-		class.SetReclaimPolicy(policy)
-	}
-	return all
-}
-
-// retained deletes a claim with reclaim policy Retain: its data can be read with the old password, and by another claim once an
-// administrator allows that.
-func retained(t *testing.T, m *market) {
-	namespace, _ := m.place(t, "retained")
-	heirs, _ := m.place(t, "heirs")
-	for server, class := range m.classes(namespace, xpv1.ReclaimRetain) {
-		t.Run(server, func(t *testing.T) {
+	} {
+		t.Run(namespace+" "+server, func(t *testing.T) {
 			t.Parallel()
-			m.Create(t, class)
+			class.SetReclaimPolicy(policy)
 			claim := postgres(namespace, server, class.GetLabels())
+			m.Create(t, class)
 			m.Create(t, claim)
-			b := m.bound(t, claim)
-			m.remove(t, claim)
-			m.released(t, b)
-			if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
-				t.Errorf("with the old password: %v (R279)", err)
-			}
-			heir := m.inherited(t, heirs, b)
-			patch(t, m.Plane, b.Managed, `{"spec":{"reclaimPolicy":"Delete"}}`)
-			m.remove(t, heir)
-			m.nothingLeft(t, b)
+			test(t, claim, m.bound(t, claim))
 		})
 	}
+}
+
+// retained deletes a claim with reclaim policy Retain.
+func retained(t *testing.T, m *market) { m.leaves(t, "retained", xpv1.ReclaimRetain, m.remove) }
+
+// torn removes the finalizers of a claim with reclaim policy Delete by force. Its deletion waits because of an annotation: without that
+// the controller could be faster than the removal, and delete the data.
+func torn(t *testing.T, m *market) {
+	m.leaves(t, "torn", xpv1.ReclaimDelete, func(t *testing.T, claim client.Object) {
+		patch(t, m.Plane, claim, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, meta.AnnotationKeyOrphanOnDelete))
+		err := m.Client.Delete(t.Context(), claim)
+		if err := errors.Join(err, testkit.Remove(t.Context(), m.Client, claim)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// leaves removes a claim so that its data can be read with the old password, and by another claim once an administrator allows that.
+func (m *market) leaves(t *testing.T, name string, policy xpv1.ReclaimPolicy, remove func(*testing.T, client.Object)) {
+	namespace, _ := m.place(t, name)
+	heirs, _ := m.place(t, name+"-heirs")
+	m.onEachServer(t, namespace, policy, func(t *testing.T, claim *databasev1alpha1.PostgreSQLInstance, b *inspect.Binding) {
+		remove(t, claim)
+		m.released(t, b)
+		if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
+			t.Errorf("with the old password: %v (R279)", err)
+		}
+		heir := m.inherited(t, heirs, b)
+		patch(t, m.Plane, b.Managed, `{"spec":{"reclaimPolicy":"Delete"}}`)
+		m.remove(t, heir)
+		m.nothingLeft(t, b)
+	})
+}
+
+// leftBehind leaves the database of a claim in its external system. Another team proposes its name, and gets it neither if an
+// administrator removes the mark of proposed names, nor as a usable one with the administrator's permission: its password is unknown.
+func leftBehind(t *testing.T, m *market) {
+	namespace, _ := m.place(t, "left-behind")
+	m.onEachServer(t, namespace, xpv1.ReclaimDelete, func(t *testing.T, claim *databasev1alpha1.PostgreSQLInstance, b *inspect.Binding) {
+		patch(t, m.Plane, b.Managed, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, meta.AnnotationKeyOrphanOnDelete))
+		m.remove(t, claim)
+		m.Eventually(t, within, "the managed resource is deleted", testkit.Gone(m.Client, b.Managed))
+
+		thief := postgres(namespace, claim.Name+"-thief", claim.Spec.ClassSelector.MatchLabels)
+		meta.SetExternalName(thief, meta.GetExternalName(b.Managed))
+		thief.Annotations[meta.AnnotationKeyTakeOverFrom] = string(b.Managed.GetUID())
+		m.Create(t, thief)
+		m.reports(t, thief, xpv1.ReasonBinding, "which the claim proposes, cannot be used")
+		all, err := m.managedOf(t.Context(), thief)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("managed resources %v, error %v", all, err)
+		}
+		patch(t, m.Plane, all[0], fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, meta.AnnotationKeyExternalNameProposed))
+		word := fmt.Sprintf("%s: %s", meta.AnnotationKeyTakeOverFrom, b.Managed.GetUID())
+		m.Eventually(t, within, "the managed resource asks for permission", func(ctx context.Context) error {
+			err := m.Client.Get(ctx, client.ObjectKeyFromObject(all[0]), all[0])
+			return errors.Join(err, contains(all[0].GetCondition(xpv1.TypeSynced).Message, []string{word}))
+		})
+		m.reports(t, thief, xpv1.ReasonBinding, "Ask your platform team")
+		if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
+			t.Errorf("with the old password: %v", err)
+		}
+		patch(t, m.Plane, all[0], fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyTakeOverFrom, b.Managed.GetUID()))
+		m.reports(t, thief, failure.ConnectionDetailsLost, "password")
+		if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
+			t.Errorf("with the old password: %v", err)
+		}
+	})
+}
+
+// reports waits until a claim is not ready for a reason.
+func (m *market) reports(t *testing.T, claim resource.Claim, reason xpv1.ConditionReason, words ...string) {
+	t.Helper()
+	m.Eventually(t, within, claim.GetName()+" reports "+string(reason), func(ctx context.Context) error {
+		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		ready := claim.GetCondition(xpv1.TypeReady)
+		if ready.Status != corev1.ConditionFalse || ready.Reason != reason {
+			return fmt.Errorf("it is %q; Ready is %s: %s %s", claim.GetBindingPhase(), ready.Status, ready.Reason, ready.Message)
+		}
+		return contains(ready.Message, words)
+	})
 }
 
 // inherited binds the released managed resource to another claim, once an administrator allows that.
@@ -276,19 +344,12 @@ func deletedWithAll(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "deleted")
 	silent, _ := m.place(t, "silent")
 	for name, policy := range map[string]xpv1.ReclaimPolicy{namespace: xpv1.ReclaimDelete, silent: ""} {
-		for server, class := range m.classes(name, policy) {
-			t.Run(name+" "+server, func(t *testing.T) {
-				t.Parallel()
-				m.Create(t, class)
-				claim := postgres(name, server, class.GetLabels())
-				m.Create(t, claim)
-				b := m.bound(t, claim)
-				if b.Managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
-					t.Errorf("reclaim policy %q is written down (N4)", b.Managed.GetReclaimPolicy())
-				}
-				m.remove(t, claim)
-				m.nothingLeft(t, b)
-			})
-		}
+		m.onEachServer(t, name, policy, func(t *testing.T, claim *databasev1alpha1.PostgreSQLInstance, b *inspect.Binding) {
+			if b.Managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
+				t.Errorf("reclaim policy %q is written down (N4)", b.Managed.GetReclaimPolicy())
+			}
+			m.remove(t, claim)
+			m.nothingLeft(t, b)
+		})
 	}
 }

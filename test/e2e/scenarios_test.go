@@ -50,6 +50,8 @@ func TestScenarios(t *testing.T) {
 			"two providers (N10)":                                              of(twoProviders),
 			"moved to another provider by a label (D19, R257, R283)":           of(moved),
 			"retained, read with the old password, and bound again (R279, N4)": of(retained),
+			"kept where its claim lost its finalizers by force (N56)":          of(torn),
+			"left behind, and not given to another team (N23, N48)":            of(leftBehind),
 			"deleted with all that there was (R279)":                           of(deletedWithAll),
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
@@ -106,7 +107,7 @@ func goTool(t *testing.T, dir string, args ...string) string {
 
 // runs starts the program, creates an object, reads probes and metrics, and stops it.
 func runs(t *testing.T, env *controlplanetest.Env, program string) {
-	health, metrics := freeAddress(t), freeAddress(t)
+	health, metrics := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	var log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, "--kubeconfig", kubeconfig(t, env.Config), "--leader-elect",
 		"--health-listen", health, "--metrics-listen", metrics)
@@ -194,17 +195,6 @@ func get(ctx context.Context, url string) error {
 		err = fmt.Errorf("%s: %s", resp.Status, body)
 	}
 	return err
-}
-
-// freeAddress returns an unused address.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // kubeconfig writes the access to a file.

@@ -41,12 +41,12 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/sql"
 )
@@ -86,7 +86,11 @@ func loose() (all []*apiextensionsv1.CustomResourceDefinition) {
 	at := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true),
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{"atProvider": status}}
 	like.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"status": at}
-	return all
+	random := like.DeepCopy()
+	random.Spec.Group, random.Name = group(randomKind.Group), "randoms."+group(randomKind.Group)
+	random.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Random", ListKind: "RandomList", Plural: "randoms"}
+	random.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	return append(all, random)
 }
 
 // FuzzKinds fills an object of a kind, and what its external system reports of it, at random, and reconciles it. Whatever a Go type
@@ -98,9 +102,11 @@ func FuzzKinds(f *testing.F) {
 	for i := range all.kinds {
 		f.Add(uint8(i), []byte("abcdefghijklmnopqrstuvwxyz"))
 	}
-	f.Add(uint8(0), []byte("unsigned"))
+	for _, unfit := range []string{"unsigned", "NaN", "infinite", "large", "very large"} {
+		f.Add(uint8(0), []byte(unfit))
+	}
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		k := all.kinds[int(which)%len(all.kinds)]
+		k := all.kinds[int(which)%(len(all.kinds)-1)] // without the random one
 		mg := k.empty.DeepCopyObject().(resource.Managed)
 		fill := filler(data)
 		mg.SetName(strings.ToLower(env.Prefix + rand.Text()))
@@ -113,9 +119,8 @@ func FuzzKinds(f *testing.F) {
 		fill.Fill(v.observation.Interface())
 		fill.Fill(&v.observed.Drift)
 		v.observed.ResourceExists, v.observed.ResourceLateInitialized, v.observed.ResourceUpToDate = true, true, len(data)%2 == 0
-		if s, ok := v.observation.Interface().(*settings); ok && len(data) > 0 && data[0] == 'u' {
-			s.Uint64 = math.MaxUint64 // which the API server does not take as an integer
-			v.unfit = true
+		if s, ok := v.observation.Interface().(*settings); ok && len(data) > 0 {
+			v.unfit = s.spoil(data[0])
 		}
 		meta.SetExternalName(mg, "any")
 		if err := env.Client.Create(t.Context(), mg); err != nil {
@@ -124,6 +129,25 @@ func FuzzKinds(f *testing.F) {
 		defer func() { _ = testkit.Remove(context.Background(), env.Client, mg) }()
 		k.check(t, all, mg, v, env.Client)
 	})
+}
+
+// spoil sets, for some letters, a value that cannot be stored.
+func (s *settings) spoil(how byte) bool {
+	switch how {
+	case 'u':
+		s.Uint64 = math.MaxUint64 // which the API server does not take as an integer
+	case 'N':
+		s.Float64 = math.NaN()
+	case 'i':
+		s.Float64 = math.Inf(1)
+	case 'l': // larger than etcd takes
+		s.Text = strings.Repeat("x", 2<<20)
+	case 'v': // larger than the API server takes
+		s.Text = strings.Repeat("x", 4<<20)
+	default:
+		return false
+	}
+	return true
 }
 
 // check reconciles an object a few times.
@@ -145,8 +169,8 @@ func (k *kind) check(t *testing.T, all *kinds, mg resource.Managed, v *vendor, c
 		}
 	}
 	if v.unfit {
-		if reason := xpv1.FailureOf(mg).Reason; reason != failure.StatusRefused {
-			t.Errorf("a status that does not fit has reason %q", reason)
+		if synced := mg.GetCondition(xpv1.TypeSynced); synced.Status != "False" || xpv1.FailureOf(mg).Reason == "" {
+			t.Errorf("a status that does not fit shows %+v", synced)
 		}
 		return
 	}
@@ -238,7 +262,7 @@ type kinds struct {
 	writes  atomic.Int32
 }
 
-// newKinds returns the kinds of both providers, and the sample.
+// newKinds returns the kinds of both providers, the sample, and last one without a Go type.
 func newKinds(t testing.TB) *kinds {
 	all, own := &kinds{scheme: runtime.NewScheme()}, runtime.NewScheme()
 	objects := []resource.Managed{&sample{}}
@@ -265,11 +289,14 @@ func newKinds(t testing.TB) *kinds {
 		metav1.AddToGroupVersion(all.scheme, gvk.GroupVersion())
 		all.kinds = append(all.kinds, &kind{GroupVersionKind: gvk, empty: o, namespaced: namespaced})
 	}
+	random := randomKind
+	random.Group = group(random.Group)
+	all.kinds = append(all.kinds, &kind{GroupVersionKind: random, empty: unstructured.New(random)})
 	return all
 }
 
 // reconcile gives each kind a reconciler whose writes are counted.
-func (all *kinds) reconcile(t testing.TB, config *rest.Config) {
+func (all *kinds) reconcile(t testing.TB, config *rest.Config, o ...managed.ReconcilerOption) {
 	mapper := apimeta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), apimeta.RESTScopeNamespace)
 	for _, k := range all.kinds {
@@ -282,15 +309,20 @@ func (all *kinds) reconcile(t testing.TB, config *rest.Config) {
 	mgr := testkit.NewManager(t, config, manager.Options{Scheme: all.scheme,
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return mapper, nil }})
 	for _, k := range all.kinds {
-		k.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(k.GroupVersionKind), managed.WithExternalConnecter(all),
-			managed.WithRecorder(&testkit.Events{}), managed.WithLogger(logr.Discard()))
+		options := append([]managed.ReconcilerOption{managed.WithExternalConnecter(all), managed.WithRecorder(&testkit.Events{}),
+			managed.WithLogger(logr.Discard())}, o...)
+		if _, untyped := k.empty.(*unstructured.Managed); untyped {
+			options = append(options, managed.WithClient(unstructured.NewClient(mgr.GetClient())),
+				managed.WithNewManaged(func() resource.Managed { return unstructured.New(k.GroupVersionKind) }))
+		}
+		k.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(k.GroupVersionKind), options...)
 	}
 }
 
 // Connect satisfies managed.ExternalConnecter.
 func (all *kinds) Connect(_ context.Context, mg resource.Managed) (managed.ExternalClient, error) {
 	v, _ := all.vendors.Load(mg.GetName())
-	return v.(*vendor), nil
+	return v.(managed.ExternalClient), nil
 }
 
 // filler fills with the values that are hard to convert.

@@ -82,8 +82,22 @@ func (s *sample) SetManagementPolicies(p xpv1.ManagementPolicies)  { s.Spec.Mana
 func (s *sample) GetManagementPolicies() xpv1.ManagementPolicies   { return s.Spec.ManagementPolicies }
 func (s *sample) SetDrift(d []xpv1.FieldDifference)                { s.Status.Drift = d }
 func (s *sample) GetDrift() []xpv1.FieldDifference                 { return s.Status.Drift }
-func (s *sample) DeepCopyObject() runtime.Object                   { return copyByJSON(s) }
-func (s *settings) DeepCopy() *settings                            { return copyByJSON(s) }
+
+func (s *sample) DeepCopyObject() runtime.Object {
+	finite, number := *s, s.Status.AtProvider.Float64
+	finite.Status.AtProvider.Float64 = 0 // JSON has no infinite numbers
+	c := copyByJSON(&finite)
+	c.Status.AtProvider.Float64 = number
+	return c
+}
+
+func (s *settings) DeepCopy() *settings {
+	finite := *s
+	finite.Float64 = 0
+	c := copyByJSON(&finite)
+	c.Float64 = s.Float64
+	return c
+}
 
 func copyByJSON[T any](from *T) *T {
 	to := new(T)

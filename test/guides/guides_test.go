@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -41,7 +42,7 @@ func TestGuides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			own := plane.FreeAddress(t)
+			own := testkit.FreeAddress(t)
 			blocks, err := parse(strings.ReplaceAll(string(text), metrics, own))
 			if err != nil {
 				t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
@@ -55,6 +56,9 @@ func (p *Plane) Connect(t testing.TB, name, key string) {
 	p.Create(t, secret, p.Config(name))
 }
 
+// manyDeletions has the tests delete as many objects as they like.
+func manyDeletions() *xpv1.CallLimits { return &xpv1.CallLimits{DeletionsPerMinute: new(int32(0))} }
+
 // Config returns a ProviderConfig of the plane's own cloud whose credentials are in the Secret credentials-NAME.
 func (p *Plane) Config(name string) *v1alpha3.ProviderConfig {
 	return &v1alpha3.ProviderConfig{
@@ -62,10 +66,13 @@ func (p *Plane) Config(name string) *v1alpha3.ProviderConfig {
 		Spec: v1alpha3.ProviderConfigSpec{
 			ProjectID: Project,
 			Endpoint:  p.Cloud,
-			ProviderSpec: xpv1.ProviderSpec{Credentials: xpv1.ProviderCredentials{
-				Source:    xpv1.CredentialsSourceSecret,
-				SecretRef: &xpv1.SecretKeySelector{Namespace: Namespace, Name: "credentials-" + name, Key: "key"},
-			}},
+			ProviderSpec: xpv1.ProviderSpec{
+				Credentials: xpv1.ProviderCredentials{
+					Source:    xpv1.CredentialsSourceSecret,
+					SecretRef: &xpv1.SecretKeySelector{Namespace: Namespace, Name: "credentials-" + name, Key: "key"},
+				},
+				Limits: manyDeletions(),
+			},
 		},
 	}
 }
@@ -105,10 +112,10 @@ func (p *Plane) ConnectEverywhere(t testing.TB) *inspect.Project {
 	return p.Inspect(t, key)
 }
 
-// Database returns a database instance whose connection Secret has its name.
+// Database returns a database instance whose connection Secret has its name. It may be deleted, with its data.
 func Database(name string, fanciness int) *databasev1alpha3.FavouriteDBInstance {
 	return &databasev1alpha3.FavouriteDBInstance{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{meta.AnnotationKeyProtect: "false"}},
 		Spec: databasev1alpha3.FavouriteDBInstanceSpec{
 			ResourceSpec: xpv1.ResourceSpec{
 				WriteConnectionSecretToReference: &xpv1.SecretReference{Namespace: Namespace, Name: name},
@@ -186,6 +193,7 @@ func (p *Plane) Share(t testing.TB, settings ...string) *postgresql.Server {
 		xpv1.ResourceCredentialsSecretPasswordKey: string(c.Password),
 	}}
 	config := &sqlv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	config.Spec.Limits = manyDeletions()
 	config.Spec.Credentials = xpv1.ProviderCredentials{
 		Source: xpv1.CredentialsSourceSecret,
 		SecretRef: &xpv1.SecretKeySelector{

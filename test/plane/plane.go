@@ -16,7 +16,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,13 +78,13 @@ func New(t testing.TB, args ...string) *Plane {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	cloud := FreeAddress(t)
+	cloud := testkit.FreeAddress(t)
 	p := &Plane{
 		Dir:   filepath.Join(dir, "data"),
 		Cloud: "http://" + cloud,
 		home:  dir,
 	}
-	p.args = append([]string{binary, "up", "--data-dir", p.Dir, "--listen", FreeAddress(t), "--cloud-listen", cloud}, args...)
+	p.args = append([]string{binary, "up", "--data-dir", p.Dir, "--listen", testkit.FreeAddress(t), "--cloud-listen", cloud}, args...)
 	t.Cleanup(func() { p.end(t) })
 	return p
 }
@@ -205,17 +204,6 @@ func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	testkit.Within(t, limit, what, func() error { return check(ctx) })
-}
-
-// FreeAddress returns an unused host:port of this machine.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // build builds the program unless it is up to date. Other test binaries wait: two links would overwrite each other's file.

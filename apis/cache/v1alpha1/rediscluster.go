@@ -28,6 +28,7 @@ type RedisClusterSpec struct {
 // Until then condition Ready shows the reason. Store only data that can be recomputed.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=redis
 type RedisCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

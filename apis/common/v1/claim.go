@@ -9,8 +9,8 @@ import (
 )
 
 // A ResourceClaimSpec is the common part of a claim's spec (K38, A2).
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || has(self.resourceRef) && self.resourceRef.apiVersion == oldSelf.resourceRef.apiVersion && self.resourceRef.kind == oldSelf.resourceRef.kind && self.resourceRef.name == oldSelf.resourceRef.name && (!has(oldSelf.resourceRef.uid) || has(self.resourceRef.uid) && self.resourceRef.uid == oldSelf.resourceRef.uid)",message="spec.resourceRef is settled: a claim keeps its managed resource; delete the claim and make another"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || !has(oldSelf.classRef) || has(self.classRef) && self.classRef == oldSelf.classRef",message="spec.classRef is settled, since the claim has its managed resource: delete the claim and make another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || has(self.resourceRef) && self.resourceRef.apiVersion == oldSelf.resourceRef.apiVersion && self.resourceRef.kind == oldSelf.resourceRef.kind && self.resourceRef.name == oldSelf.resourceRef.name && (!has(oldSelf.resourceRef.uid) || has(self.resourceRef.uid) && self.resourceRef.uid == oldSelf.resourceRef.uid)",message="spec.resourceRef is settled: a claim keeps its managed resource. A manifest for kubectl replace needs spec.resourceRef and spec.classRef as they are: use kubectl apply, which keeps them. For another managed resource, delete the claim and make another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || !has(oldSelf.classRef) || has(self.classRef) && self.classRef == oldSelf.classRef",message="spec.classRef is settled, since the claim has its managed resource: keep it as it is, which kubectl apply does. For another class, delete the claim and make another"
 type ResourceClaimSpec struct {
 	// ClassSelector chooses by labels what you get: for example a small or a large database. A class that carries all of these
 	// labels is used; an empty selector matches every class. Ask your platform team which labels there are, or list the classes with:
@@ -34,7 +34,7 @@ type ResourceClaimSpec struct {
 	WriteConnectionSecretToReference *LocalSecretReference `json:"writeConnectionSecretToRef,omitempty"`
 }
 
-// A ResourceClaimStatus is the status of a claim (K31, K39).
+// A ResourceClaimStatus is the status of a claim.
 type ResourceClaimStatus struct {
 	ConditionedStatus `json:",inline"`
 	// BindingPhase is Unbound while the claim waits, and Bound when it has its managed resource.
@@ -61,17 +61,26 @@ type ClassSpecTemplate struct {
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
 	// ReclaimPolicy is what happens to a managed resource, and to its external resource with all data, when the claim is deleted:
-	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
+	// Delete, the default, deletes both, Retain keeps them for an administrator.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// RecreatePolicy is what happens if an external resource was deleted outside Bowline: Always creates it again, OnRequest only
 	// once a person permits it with the annotation bowline.dev/recreate on the managed resource. Default: OnRequest for kinds whose
-	// external resources hold data, which an empty one would lack, else Always (N38).
+	// external resources hold data, which an empty one would lack, else Always.
 	// +optional
 	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
+	// Credentials is when the credentials of the managed resources, and so those of their claims, are replaced, where the kind can do
+	// that. Default: on request.
+	// +optional
+	Credentials CredentialsPolicy `json:"credentials,omitzero"`
 	// Claims limits which namespaces may use the class, and how often. Default: no limits.
 	// +optional
 	Claims ClaimLimits `json:"claims,omitzero"`
+}
+
+// A ClassStatus is the status of a class, which shows whether claims can get anything from it (N58).
+type ClassStatus struct {
+	ConditionedStatus `json:",inline"`
 }
 
 // ClaimLimits limit which claims may use a class.

@@ -5,6 +5,7 @@ package v1
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,12 @@ const (
 	TypeAsyncOperation ConditionType = "AsyncOperation" // whether an operation runs in the background (R188, R189)
 	// TypeLastAsyncOperation is whether the last operation in the background succeeded (R190 to R192).
 	TypeLastAsyncOperation ConditionType = "LastAsyncOperation"
+	// TypeInUse is True while provider configurations that have users use the connection Secret of a managed resource, which is then not
+	// deleted (N39).
+	TypeInUse ConditionType = "InUse"
+	// TypeDeletionsPaused is True on a ProviderConfig while a mass deletion of external resources is paused. Its transition time is
+	// when the pause began (N39).
+	TypeDeletionsPaused ConditionType = "DeletionsPaused"
 	// TypeStalled is True while reconciliation cannot succeed before something changes: the spec, another object or the
 	// external system. Absent or False otherwise, as in the kstatus convention. See CurrentFailure.
 	TypeStalled ConditionType = "Stalled"
@@ -41,6 +48,8 @@ const (
 	ReasonUnavailable ConditionReason = "Unavailable"
 	ReasonCreating    ConditionReason = "Creating"
 	ReasonDeleting    ConditionReason = "Deleting"
+	// ReasonCannotObserve is of status Unknown: the external resource was usable when it was last observed (N44).
+	ReasonCannotObserve ConditionReason = "CannotObserve"
 )
 
 // Reasons of condition Synced (R184 to R186).
@@ -61,6 +70,12 @@ const (
 	ReasonAsDeclared     ConditionReason = "AsDeclared"
 	ReasonDrifted        ConditionReason = "Drifted"
 	ReasonResolved       ConditionReason = "Resolved"
+	ReasonInUse          ConditionReason = "InUse"
+	ReasonNotInUse       ConditionReason = "NotInUse"
+	ReasonResourceInUse  ConditionReason = "ResourceInUse"
+	ReasonProtected      ConditionReason = "ResourceProtected"
+	ReasonMassDeletion   ConditionReason = "MassDeletion"
+	ReasonResumed        ConditionReason = "Resumed"
 )
 
 // A Condition is one observed aspect of an object's state.
@@ -92,9 +107,16 @@ func (c Condition) Equal(other Condition) bool {
 	return c == other
 }
 
-// WithMessage returns a copy of the condition with the given message.
+// maxMessage is the longest message that the conditions of Kubernetes may have, in bytes. A status with a much longer one cannot be stored.
+const maxMessage = 32768
+
+// WithMessage returns a copy of the condition with the given message, of which it keeps the first 32768 bytes.
 func (c Condition) WithMessage(msg string) Condition {
 	c.Message = msg
+	if len(msg) > maxMessage {
+		const more = " ..."
+		c.Message = strings.ToValidUTF8(msg[:maxMessage-len(more)], "") + more
+	}
 	return c
 }
 
@@ -165,6 +187,12 @@ func Unavailable() Condition {
 	return newCondition(TypeReady, corev1.ConditionFalse, ReasonUnavailable)
 }
 
+// CannotObserve reports that it is not known whether the external resource can still be used, and why (N44).
+func CannotObserve(cause ConditionReason) Condition {
+	return newCondition(TypeReady, corev1.ConditionUnknown, ReasonCannotObserve).
+		WithMessage("The external resource cannot be observed (" + string(cause) + "): see condition Synced.")
+}
+
 // Creating reports that the external resource is being created (R181).
 func Creating() Condition { return newCondition(TypeReady, corev1.ConditionFalse, ReasonCreating) }
 
@@ -198,6 +226,30 @@ func InSync() Condition { return newCondition(TypeInSync, corev1.ConditionTrue, 
 // message names the fields (P81, N8).
 func Drifted(message string) Condition {
 	return newCondition(TypeInSync, corev1.ConditionFalse, ReasonDrifted).WithMessage(message)
+}
+
+// InSyncUnknown reports that the last pass failed, so that it is not known whether the external resource is as declared.
+func InSyncUnknown() Condition {
+	return newCondition(TypeInSync, corev1.ConditionUnknown, ReasonReconcileError).WithMessage("The last pass failed: see condition Synced.")
+}
+
+// InUse reports what uses a managed resource, or that nothing does: without users (N39).
+func InUse(users ...string) Condition {
+	if len(users) == 0 {
+		return newCondition(TypeInUse, corev1.ConditionFalse, ReasonNotInUse)
+	}
+	return newCondition(TypeInUse, corev1.ConditionTrue, ReasonInUse).
+		WithMessage("Its connection Secret is used by " + strings.Join(users, ", ") + ".")
+}
+
+// DeletionsPaused reports that deletions of external resources are paused, and why (N39).
+func DeletionsPaused(message string) Condition {
+	return newCondition(TypeDeletionsPaused, corev1.ConditionTrue, ReasonMassDeletion).WithMessage(message)
+}
+
+// DeletionsResumed reports that deletions of external resources are not paused any more (N39).
+func DeletionsResumed() Condition {
+	return newCondition(TypeDeletionsPaused, corev1.ConditionFalse, ReasonResumed)
 }
 
 // Unknown reports something that a provider did not expect (R187).

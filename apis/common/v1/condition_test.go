@@ -6,8 +6,10 @@ package v1_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -83,6 +85,14 @@ func TestSetConditions(t *testing.T) {
 				t.Errorf("transition time kept: %t, want %t", kept, tc.keepsTime)
 			}
 		})
+	}
+}
+
+// A status with a message of any length would be refused as a whole.
+func TestLongMessage(t *testing.T) {
+	got := v1.Available().WithMessage(strings.Repeat("ü", 1<<20)).Message
+	if len(got) > 32768 || len(got) < 32760 || !utf8.ValidString(got) || !strings.HasSuffix(got, "ü ...") {
+		t.Errorf("a long message has %d bytes and ends with %q", len(got), got[len(got)-8:])
 	}
 }
 

@@ -5,7 +5,7 @@ package v1
 
 import "slices"
 
-// A ManagementAction is something that the reconciler may do for a managed resource (R108).
+// A ManagementAction is something that the reconciler may do for a managed resource.
 // +kubebuilder:validation:Enum=*;Create;Delete;LateInitialize;Observe;Update
 type ManagementAction string
 
@@ -56,6 +56,18 @@ type RecreatePolicy string
 const (
 	RecreateOnRequest RecreatePolicy = "OnRequest" // it is created again only once a person permits it
 	RecreateAlways    RecreatePolicy = "Always"    // it is created again
+)
+
+// An AdoptionPolicy decides which external resources that exist already the users of a provider configuration may adopt, provided that
+// an object asks for it (N24, N48).
+// +kubebuilder:validation:Enum=None;Owned;Any
+type AdoptionPolicy string
+
+// Adoption policies. An unset one means AdoptAny.
+const (
+	AdoptNone  AdoptionPolicy = "None"  // none
+	AdoptOwned AdoptionPolicy = "Owned" // those with the ownership label of a managed resource
+	AdoptAny   AdoptionPolicy = "Any"   // also those without an ownership label
 )
 
 // A ReclaimPolicy is what happens to the external resource when its managed resource is deleted, and to the managed

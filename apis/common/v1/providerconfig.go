@@ -17,6 +17,19 @@ type ProviderSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="pollInterval must be at least 1s"
 	// +optional
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
+	// Adoption decides which external resources that exist already the users of this configuration may adopt, if they have the
+	// annotation crossplane.io/external-name or bowline.dev/take-over-from: None; Owned, only those with the ownership label of
+	// another managed resource; or Any. Users in a namespace of a cluster-scoped configuration adopt only those with the label
+	// bowline-namespace, whose value is their namespace. Default: Any.
+	// +optional
+	Adoption AdoptionPolicy `json:"adoption,omitempty"`
+	// AdoptableNames are patterns of the external names that may be adopted; * stands for any text. Default: all names.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	// +listType=atomic
+	AdoptableNames []string `json:"adoptableNames,omitempty"`
 	// Limits bound the calls to the external system that the users of this configuration make together.
 	// +optional
 	Limits *CallLimits `json:"limits,omitempty"`
@@ -36,6 +49,12 @@ type CallLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	InFlight *int32 `json:"inFlight,omitempty"`
+	// DeletionsPerMinute is how many external resources may be deleted within a minute. If more are to be deleted, further deletions
+	// are paused until a person resumes them with bowline resume-deletions. Where several namespaces share a configuration, this is the
+	// limit of each namespace, whose deletions alone are paused, and twice as many that of all. 0 is no limit. Default: 50.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	DeletionsPerMinute *int32 `json:"deletionsPerMinute,omitempty"`
 }
 
 // ProviderCredentials say where the credentials of an external system come from.
@@ -90,9 +109,23 @@ const (
 // A ProviderConfigStatus is the common part of a ProviderConfig's status.
 type ProviderConfigStatus struct {
 	ConditionedStatus `json:",inline"`
-	// Users is how many managed resources use this configuration (N12).
+	// Users is how many managed resources use this configuration.
 	// +optional
 	Users int64 `json:"users,omitempty"`
+	// PausedDeletions are the namespaces whose deletions of external resources are paused. If there are none while condition
+	// DeletionsPaused is True, all deletions are paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	PausedDeletions []PausedNamespace `json:"pausedDeletions,omitempty"`
+}
+
+// A PausedNamespace is a namespace whose deletions of external resources are paused.
+type PausedNamespace struct {
+	// Namespace of the managed resources, or of their claims; empty for cluster-scoped ones without a claim.
+	Namespace string `json:"namespace"`
+	// Since when they are paused.
+	Since metav1.Time `json:"since"`
 }
 
 // SecretTypeConnection is the type of the Secrets that hold connection details. The runtime watches Secrets of this

@@ -113,7 +113,7 @@ func (p *Policy) IsResolvePolicyAlways() bool {
 	return p != nil && p.Resolve != nil && *p.Resolve == ResolvePolicyAlways
 }
 
-// A Reference names another managed resource, of the same namespace if the object has one (R161, R172).
+// A Reference names another managed resource, of the same namespace if the object has one.
 type Reference struct {
 	// Name of the referenced object.
 	// +kubebuilder:validation:MinLength=1

@@ -28,6 +28,7 @@ type KubernetesClusterSpec struct {
 // provider makes one. Until then condition Ready shows the reason.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=k8s
 type KubernetesCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

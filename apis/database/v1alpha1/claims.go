@@ -28,6 +28,7 @@ type MySQLInstanceSpec struct {
 // condition Ready shows the reason. The class decides whether deleting the claim deletes the data.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=mysql
 type MySQLInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -59,6 +60,7 @@ type FancySQLInstanceSpec struct {
 // the claim deletes the data.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fancysql
 type FancySQLInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -92,6 +94,7 @@ type PostgreSQLInstanceSpec struct {
 // then condition Ready shows the reason. The class decides whether deleting the claim deletes the data.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pg
 type PostgreSQLInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

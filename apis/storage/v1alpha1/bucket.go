@@ -71,6 +71,7 @@ type BucketSpec struct {
 // the provider's access key and its secret. Until then condition Ready shows the reason.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=bkt
 type Bucket struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -19,6 +19,7 @@ type KubernetesTargetSpec struct {
 // condition Ready shows the reason. Deleting the target deletes the copy, not the managed resource.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=kt
 type KubernetesTarget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

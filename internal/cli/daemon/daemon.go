@@ -22,15 +22,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
 )
 
 const (
 	startTimeout = 2 * time.Minute // a cold, busy machine needs some seconds
-	maxLogSize   = 10 << 20
-	logTail      = 4 << 10 // bytes of the log in the error of a failed start
+	logTail      = 4 << 10         // bytes of the log in the error of a failed start
 	// readyVariable is the environment variable with the number of the file to which a background process writes its welcome.
 	readyVariable = "BOWLINE_READY_FD"
-	readyFD       = 3 // the first of exec.Cmd.ExtraFiles
+	readyFD       = 3                  // the first of exec.Cmd.ExtraFiles
+	logVariable   = "BOWLINE_LOG_FILE" // with the file to which a background process writes its log
 )
 
 // A Command describes a background process.
@@ -43,12 +44,12 @@ type Command struct {
 // Start runs this program again in a session of its own and returns its welcome. If the process is not ready in time, or ctx
 // ends before, Start ends it and returns an error with the end of its log.
 func Start(ctx context.Context, c Command) ([]byte, error) {
-	log, err := openLog(c.Log)
+	log, err := logs.OpenFile(c.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	begin, err := log.Seek(0, io.SeekEnd)
+	begin, err := log.Size()
 	if err != nil {
 		return nil, fmt.Errorf("opening log: %w", err)
 	}
@@ -72,7 +73,7 @@ func Start(ctx context.Context, c Command) ([]byte, error) {
 }
 
 // spawn returns the welcome of the background process, empty if the process ended before it was ready.
-func (c Command) spawn(ctx context.Context, log *os.File) ([]byte, error) {
+func (c Command) spawn(ctx context.Context, log *logs.File) ([]byte, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (c Command) spawn(ctx context.Context, log *os.File) ([]byte, error) {
 	cmd := exec.Command(program, c.Args...)
 	cmd.Args[0] = c.Name
 	cmd.Dir = "/" // a background process must not keep a file system from being unmounted
-	cmd.Env = append(os.Environ(), readyVariable+"="+strconv.Itoa(readyFD))
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), readyVariable+"="+strconv.Itoa(readyFD), logVariable+"="+c.Log)
+	log.Attach(cmd)
 	cmd.ExtraFiles = []*os.File{write}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -122,18 +123,16 @@ func tail(path string, begin int64) []byte {
 	return bytes.TrimRight(content, "\n")
 }
 
-// openLog opens the log for appending. A large log becomes PATH.1, in place of an older one.
-func openLog(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, fmt.Errorf("rotating log: %w", err)
-		}
+// LogWriter returns where a server writes its log: err, or in the background its log file, which is rotated.
+func LogWriter(err io.Writer) (io.Writer, error) {
+	path, ok := os.LookupEnv(logVariable)
+	if !ok {
+		return err, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening log: %w", err)
+	if err := os.Unsetenv(logVariable); err != nil { // programs that this one starts do not inherit it
+		return nil, fmt.Errorf("clearing %s: %w", logVariable, err)
 	}
-	return f, nil
+	return logs.OpenFile(path, syscall.Stdout, syscall.Stderr)
 }
 
 // ReadyWriter returns where a server writes its welcome: out, or the pipe to the process that called Start. Closing it completes

@@ -16,27 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestOpenLog(t *testing.T) {
-	for size, rotated := range map[int64]bool{0: false, maxLogSize: false, maxLogSize + 1: true} {
-		path := filepath.Join(t.TempDir(), "bowline.log")
-		write(t, path, "")
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		f, err := openLog(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 || (info.Size() == size) == rotated {
-			t.Errorf("a log of %d bytes continues as %v: %v", size, info, err)
-		}
-		if _, err := os.Stat(path + ".1"); (err == nil) != rotated {
-			t.Errorf("a log of %d bytes is rotated: want %t, got %v", size, rotated, err)
-		}
-	}
-}
-
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	for _, tc := range []struct {

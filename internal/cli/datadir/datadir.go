@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,12 +81,12 @@ func (f *Flag) Running() (string, error) {
 	return "", errors.New(text)
 }
 
-// Kubeconfig returns the chosen kubeconfig, else that of the administrator of the server of the folder that find returns.
-func Kubeconfig(chosen string, find func() (string, error)) (string, error) {
+// Kubeconfig returns the chosen kubeconfig, else that of the administrator of the running server.
+func (f *Flag) Kubeconfig(chosen string) (string, error) {
 	if chosen != "" {
 		return chosen, nil
 	}
-	dataDir, err := find()
+	dataDir, err := f.Running()
 	return controlplane.KubeconfigPath(dataDir), err
 }
 
@@ -202,7 +203,8 @@ type RunFile struct {
 	Since   time.Time `json:"since"`   // when it became ready
 	Address string    `json:"address"` // host:port of the API server
 	Version string    `json:"version"`
-	Cloud   string    `json:"cloud,omitempty"` // URL of the local cloud, if it runs
+	Cloud   string    `json:"cloud,omitempty"`   // URL of the local cloud, if it runs
+	Metrics string    `json:"metrics,omitempty"` // URL of the metrics, if they are served
 }
 
 // NewRunFile describes this process.
@@ -236,3 +238,53 @@ func ReadRunFile(dataDir string, pid int) (RunFile, bool) {
 	}
 	return r, true
 }
+
+func restoredPath(dataDir string) string { return filepath.Join(dataDir, "restored.json") }
+
+// Restored describes what a restored data folder has at other addresses than the original. The first start uses and removes it.
+type Restored struct {
+	Cloud string      `json:"cloud,omitempty"` // URL of the original's local cloud, if there was one
+	Hosts []string    `json:"hosts,omitempty"` // names and addresses of the original's machine
+	Ports map[int]int `json:"ports,omitempty"` // new ports of the cloud's servers, by the former ones
+}
+
+// HostNames returns the name and the addresses of this machine.
+func HostNames() (names []string) {
+	if own, err := os.Hostname(); err == nil {
+		names = append(names, own)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them, the name remains
+	for _, a := range addresses {
+		if network, ok := a.(*net.IPNet); ok {
+			names = append(names, network.IP.String())
+		}
+	}
+	return names
+}
+
+// Write writes the description.
+func (r Restored) Write(dataDir string) error {
+	content, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding description of restore: %w", err)
+	}
+	return controlplane.WriteFile(restoredPath(dataDir), content)
+}
+
+// ReadRestored returns false if the folder was not restored, or has been started since.
+func ReadRestored(dataDir string) (r Restored, ok bool, err error) {
+	content, err := os.ReadFile(restoredPath(dataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("reading description of restore: %w", err)
+	}
+	return r, true, nil
+}
+
+// RemoveRestored removes the description.
+func RemoveRestored(dataDir string) error { return os.Remove(restoredPath(dataDir)) }

@@ -4,6 +4,8 @@
 package inspect_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // objects have names that no other test uses: Find also searches other namespaces.
@@ -174,5 +177,26 @@ func TestProviderConfigKind(t *testing.T) {
 				t.Errorf("got %s, %t", got, ok)
 			}
 		})
+	}
+}
+
+// A namespace with more objects of a kind than one page of a list has.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	const page = 500
+	for i := range page + 1 {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: fmt.Sprintf("object-%03d", i)}}
+		if i == page {
+			o.Finalizers = []string{"test.bowline.dev/hold"}
+			t.Cleanup(func() { _ = testkit.Remove(context.Background(), s.Client, o) })
+		}
+		if err := s.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held := s.Cluster(t).Held(t.Context(), s.Namespace)
+	if len(held) != 1 || held[0].GetName() != "object-500" {
+		t.Errorf("%d objects are held, want the last one", len(held))
 	}
 }

@@ -29,14 +29,21 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
+	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
 const (
 	queriesPerSecond = 100 // for one person and a few dozen requests
 	pageSize         = 500 // objects in one response
 )
+
+// An Opener returns the server and the default namespace of the kubeconfig that a flag names, by default that of the data folder.
+type Opener func(folder *datadir.Flag, kubeconfig string) (*Cluster, string, error)
 
 // A Cluster is an API server as one user sees it.
 type Cluster struct {
@@ -137,6 +144,16 @@ func (c *Cluster) Namespace(ctx context.Context, name string) Reading {
 	return c.Get(ctx, schema.GroupKind{Kind: "Namespace"}, types.NamespacedName{Name: name})
 }
 
+// Stopped returns since when no controllers run, if that is so and may be read.
+func (c *Cluster) Stopped(ctx context.Context) (since time.Time, stopped bool) {
+	r := c.Get(ctx, schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"},
+		types.NamespacedName{Namespace: heartbeat.Namespace, Name: heartbeat.Name})
+	if r.Object == nil {
+		return time.Time{}, false
+	}
+	return heartbeat.Stopped(r.Object, time.Now())
+}
+
 // Events returns the events of an object, the oldest first. Those of cluster-scoped objects are in namespace default.
 func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) ([]corev1.Event, Presence) {
 	kind, ok := c.Kind(schema.GroupKind{Kind: "Event"})
@@ -163,10 +180,24 @@ func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) 
 	return all, Present
 }
 
+// EachOf calls visit with every object of a role, in all namespaces.
+func (c *Cluster) EachOf(ctx context.Context, role Role, visit func(Kind, *unstructured.Unstructured)) error {
+	for _, kind := range c.OfRole(role) {
+		if err := c.Each(ctx, kind, func(o *unstructured.Unstructured) { visit(kind, o) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Each calls visit with every object of a kind, in all namespaces.
 func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.Unstructured)) error {
+	return c.eachIn(ctx, kind, "", visit)
+}
+
+func (c *Cluster) eachIn(ctx context.Context, kind Kind, namespace string, visit func(*unstructured.Unstructured)) error {
 	for next := ""; ; {
-		page, err := c.of(kind).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		page, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", kind, err)
 		}
@@ -182,11 +213,11 @@ func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.
 // Held returns the objects of a namespace that have finalizers, of the kinds that this user may list.
 func (c *Cluster) Held(ctx context.Context, namespace string) (held []unstructured.Unstructured) {
 	for _, kind := range c.kindsWhere(func(k Kind) bool { return k.Namespaced }) {
-		all, err := c.list(ctx, kind, namespace, "")
-		if err != nil {
-			continue // kinds without lists, or without access
-		}
-		held = append(held, slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return len(o.GetFinalizers()) == 0 })...)
+		_ = c.eachIn(ctx, kind, namespace, func(o *unstructured.Unstructured) { // kinds without lists, or without access, have none
+			if len(o.GetFinalizers()) > 0 {
+				held = append(held, *o)
+			}
+		})
 	}
 	return held
 }
@@ -205,6 +236,29 @@ func (c *Cluster) list(ctx context.Context, kind Kind, namespace, selector strin
 
 func (c *Cluster) of(kind Kind) dynamic.NamespaceableResourceInterface {
 	return c.client.Resource(kind.GroupVersion().WithResource(kind.Resource))
+}
+
+// Patch stores what is changed about an object.
+func (c *Cluster) Patch(ctx context.Context, kind Kind, o *unstructured.Unstructured, change func(*unstructured.Unstructured)) error {
+	changed := o.DeepCopy()
+	change(changed)
+	patch, err := client.MergeFrom(o).Data(changed)
+	if err != nil {
+		return err
+	}
+	_, err = c.of(kind).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// Protection returns the messages with which admission refuses to delete an object. It tries, without effect.
+func (c *Cluster) Protection(ctx context.Context, kind Kind, o *unstructured.Unstructured) (messages []string) {
+	err := c.of(kind).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	if status := apierrors.APIStatus(nil); apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			messages = append(messages, cause.Message)
+		}
+	}
+	return messages
 }
 
 // A Role is what a kind is for.
@@ -237,9 +291,10 @@ func (k Kind) Role() Role {
 			return RoleClaim
 		case "class", "classes":
 			return RoleClass
-		case "managed":
-			return RoleManaged
 		}
+	}
+	if crd.IsIn("managed", k.categories) {
+		return RoleManaged
 	}
 	if strings.HasSuffix(k.Kind, "ProviderConfig") {
 		return RoleProviderConfig

@@ -31,7 +31,7 @@ func New(std command.Streams, folder *datadir.Flag) *cobra.Command {
 		Short: "Run kubectl against the running server",
 		Long: fmt.Sprintf(`Runs the built-in kubectl with any of its arguments, as administrator of the server of --data-dir (which comes first), else
 of $%s, else of the only running server of this user. An explicit --kubeconfig takes precedence.`, datadir.Variable),
-		Example: `  bowline kubectl get managed
+		Example: `  bowline kubectl get clustermanaged
   bowline kubectl --data-dir ./state apply -f database.yaml`,
 		DisableFlagParsing: true, // all flags but a leading --data-dir are kubectl's
 		RunE: func(_ *cobra.Command, args []string) error {

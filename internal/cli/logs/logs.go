@@ -3,7 +3,7 @@
 
 // Package logs makes the loggers of the commands that run servers.
 //
-//	l := logs.New(os.Stderr, verbosity)
+//	l := logs.New(ctx, os.Stderr, verbosity)
 //	l.Own("cloud").Info("Ready")                    // 2026-01-02 03:04:05 cloud: Ready
 //	server.Log = l.Library("apiserver")             // warnings and errors only, unless -v asks for more
 package logs
@@ -25,16 +25,20 @@ import (
 // one level of logr and klog.
 type Logs struct {
 	verbosity int
+	life      context.Context
 	mu        sync.Mutex // of out
 	out       io.Writer
 }
 
-// New returns loggers that write lines to w and never interleave them.
-func New(w io.Writer, verbosity int) *Logs { return &Logs{verbosity: verbosity, out: w} }
+// New returns loggers that write lines to w and never interleave them. From the end of ctx they drop what libraries log at verbosity 0:
+// parts that stop miss each other, and what they wait for.
+func New(ctx context.Context, w io.Writer, verbosity int) *Logs {
+	return &Logs{verbosity: verbosity, life: ctx, out: w}
+}
 
 // Own returns the logger of a part of Bowline: information and worse, more with the verbosity.
 func (l *Logs) Own(part string) *slog.Logger {
-	return slog.New(l.handler(part, slog.LevelInfo-slog.Level(l.verbosity)))
+	return slog.New(&lineHandler{logs: l, part: part, level: slog.LevelInfo - slog.Level(l.verbosity)})
 }
 
 // Library returns the logger of a part that is chatty at the information level: warnings and worse at verbosity 0.
@@ -43,22 +47,19 @@ func (l *Logs) Library(part string) logr.Logger {
 	if l.verbosity > 0 {
 		level = slog.LevelInfo - slog.Level(l.verbosity)
 	}
-	return logr.FromSlogHandler(l.handler(part, level))
+	return logr.FromSlogHandler(&lineHandler{logs: l, part: part, level: level, library: true})
 }
 
 // Controllers returns the logger of our reconcilers, which log at the information level what a person should read.
 func (l *Logs) Controllers() logr.Logger { return logr.FromSlogHandler(l.Own("controllers").Handler()) }
 
-// handler writes a record as one readable line: time, level if it is unusual, part, message, then key=value.
-func (l *Logs) handler(part string, level slog.Level) slog.Handler {
-	return &lineHandler{logs: l, part: part, level: level}
-}
-
+// A lineHandler writes a record as one readable line: time, level if it is unusual, part, message, then key=value.
 type lineHandler struct {
-	logs  *Logs
-	part  string
-	level slog.Level
-	with  []func(slog.Handler) slog.Handler // replays WithAttrs and WithGroup on the handler that formats one record
+	logs    *Logs
+	part    string
+	level   slog.Level
+	library bool
+	with    []func(slog.Handler) slog.Handler // replays WithAttrs and WithGroup on the handler that formats one record
 }
 
 // Enabled implements slog.Handler.
@@ -66,6 +67,9 @@ func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return
 
 // Handle implements slog.Handler. It formats without the mutex, since an attribute may log when it is formatted.
 func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
+	if h.library && h.logs.verbosity == 0 && h.logs.life.Err() != nil {
+		return nil
+	}
 	var line bytes.Buffer
 	line.WriteString(r.Time.Local().Format(time.DateTime) + " ")
 	if r.Level >= slog.LevelWarn {
@@ -104,5 +108,7 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 }
 
 func (h *lineHandler) derive(step func(slog.Handler) slog.Handler) slog.Handler {
-	return &lineHandler{h.logs, h.part, h.level, append(slices.Clone(h.with), step)}
+	derived := *h
+	derived.with = append(slices.Clone(h.with), step)
+	return &derived
 }

@@ -5,6 +5,7 @@ package logs
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"regexp"
@@ -27,6 +28,7 @@ func (s talker) LogValue() slog.Value { return slog.StringValue(s.String()) }
 func TestLogs(t *testing.T) {
 	cases := map[string]struct {
 		verbosity int
+		ended     bool
 		write     func(*Logs)
 		want      string // without the time
 	}{
@@ -45,6 +47,14 @@ func TestLogs(t *testing.T) {
 			write: func(l *Logs) { l.Library("apiserver").WithName("etcd").Error(errors.New("broken"), "Cannot write\n") },
 			want:  "ERROR apiserver: Cannot write logger=etcd err=broken\n",
 		},
+		"LibraryErrorOfTheEnd": {
+			ended: true,
+			write: func(l *Logs) {
+				l.Library("controllers").WithName("cache").Error(errors.New("stopped"), "Cannot sync")
+				l.Own("cloud").Info("Stopped")
+			},
+			want: "cloud: Stopped\n",
+		},
 		"AttributeThatLogs": {
 			write: func(l *Logs) { l.Own("cloud").With("with", talker{l}).Info("Ready", "then", talker{l}) },
 			want:  "inner: Asked\ninner: Asked\ncloud: Ready with=it then=it\n",
@@ -55,7 +65,12 @@ func TestLogs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			tc.write(New(&out, tc.verbosity))
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if tc.ended {
+				end()
+			}
+			tc.write(New(ctx, &out, tc.verbosity))
 			if diff := cmp.Diff(tc.want, withoutTime.ReplaceAllString(out.String(), "")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -10,6 +10,8 @@
 //	admin      write    write     write               read               read
 //	browse     -        read      -                   -                  -
 //
+// browse also reads the heartbeat of the controllers.
+//
 // The roles view, edit and admin are aggregated to those of Kubernetes with the same names, so an editor of a namespace may use
 // claims in it. They are meant for bindings in a namespace, where they grant nothing on cluster-scoped kinds such as classes; browse
 // is for that and is bound for the whole cluster.
@@ -19,16 +21,20 @@
 //
 // No role grants writing managed resources in a namespace, not even admin. A namespaced managed resource may use every
 // ClusterProviderConfig, and so the accounts of the platform: its author could create what no class offers, without the limits of
-// classes, and adopt existing resources by their external names. Grant that right on purpose, with a role of your own.
+// classes, and adopt what carries the label of the namespace. Grant that right on purpose, with a role of your own.
 package personas
 
 import (
 	"maps"
 	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
+	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
 // Names of the cluster roles.
@@ -44,12 +50,18 @@ const (
 func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
 	k := classify(definitions)
 	return []rbacv1.ClusterRole{
-		role(View, "view", k.claims.may(read()), k.classes.may(read()), events()),
-		role(Edit, "edit", k.claims.may(write()), k.classes.may(read()), secrets(), events()),
+		role(View, "view", k.claims.may(read()), k.classes.may(read()), insight()),
+		role(Edit, "edit", k.claims.may(write()), k.classes.may(read()), secrets(), insight()),
 		role(Admin, "admin", k.claims.may(write()), k.classes.may(write()), k.clusterScoped.may(write()), k.namespaced.may(read()),
-			secrets(), events()),
-		role(Browse, "", k.classes.may(read())),
+			secrets(), insight()),
+		role(Browse, "", k.classes.may(read()), controllers()),
 	}
+}
+
+// controllers grants knowing whether the controllers run.
+func controllers() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"},
+		ResourceNames: []string{heartbeat.Name}, Verbs: []string{"get"}}}
 }
 
 func read() []string { return []string{"get", "list", "watch"} }
@@ -62,8 +74,12 @@ func secrets() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read()}}
 }
 
-func events() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: read()}}
+// insight grants reading what explains refusals: events, and the quotas of the namespace.
+func insight() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: read()},
+		{APIGroups: []string{""}, Resources: []string{"resourcequotas"}, Verbs: read()},
+	}
 }
 
 func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterRole {
@@ -83,7 +99,7 @@ type kinds struct {
 func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 	k := kinds{claims: byGroup{}, classes: byGroup{}, clusterScoped: byGroup{}, namespaced: byGroup{}}
 	for _, d := range definitions {
-		is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
+		is := func(category string) bool { return crd.IsIn(category, d.Spec.Names.Categories) }
 		var in byGroup
 		switch { // a kind with several categories counts for the most restricted one
 		case (is("managed") || is("provider")) && d.Spec.Scope == apiextensionsv1.ClusterScoped:

@@ -48,25 +48,25 @@ func TestRoles(t *testing.T) {
 		personas.View: {
 			reason:     "A viewer sees what teams asked for, claims and targets, and never a Secret.",
 			aggregated: "view",
-			want: map[string]string{"claims.shop": read, "targets.work": read, "classes.cloud": read, "events.": read,
+			want: map[string]string{"claims.shop": read, "targets.work": read, "classes.cloud": read, "resourcequotas.": read, "events.": read,
 				"events.events.k8s.io": read},
 		},
 		personas.Edit: {
 			reason:     "A team writes claims and targets and reads Secrets; it writes no status, no class and no managed resource.",
 			aggregated: "edit",
 			want: map[string]string{"claims.shop": write, "targets.work": write, "classes.cloud": read, "secrets.": read,
-				"events.": read, "events.events.k8s.io": read},
+				"resourcequotas.": read, "events.": read, "events.events.k8s.io": read},
 		},
 		personas.Admin: {
 			reason:     "An admin of the cluster writes all but what an admin of a namespace could use to go around classes.",
 			aggregated: "admin",
 			want: map[string]string{"claims.shop": write, "targets.work": write, "classes.cloud": write, "databases.cloud": write,
 				"providerconfigs.cloud": write, "clusterproviderconfigs.cloud.m": write, "databases.cloud.m": read, "providerconfigs.cloud.m": read, "claims.odd": read,
-				"secrets.": read, "events.": read, "events.events.k8s.io": read},
+				"secrets.": read, "resourcequotas.": read, "events.": read, "events.events.k8s.io": read},
 		},
 		personas.Browse: {
-			reason: "Every team sees the classes of the cluster, and nothing else of it.",
-			want:   map[string]string{"classes.cloud": read},
+			reason: "Every team sees the classes of the cluster and whether controllers run, and nothing else of it.",
+			want:   map[string]string{"classes.cloud": read, "leases.coordination.k8s.io": "get"},
 		},
 	}
 	roles := personas.Roles(definitions()...)

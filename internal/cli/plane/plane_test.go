@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
@@ -186,6 +187,46 @@ func TestStackFailures(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{"server"}, r.ended); diff != "" {
 				t.Errorf("the others must be stopped: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A service that keeps what it took over needs to know whether a person stops it.
+func TestFailureAbandons_N68(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		start, run error // failures
+		want       string
+	}{
+		"a failed start": {start: broken, want: "abandoned, cleaned up: false"},
+		"a failure":      {run: broken, want: "abandoned, cleaned up: true"},
+		"a stop":         {want: "stopped, cleaned up: true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			got, abandoned, cleaned := "", false, false
+			err := Run(ctx, func(ctx context.Context, s *Stack) error {
+				s.Launch(ctx, Service{Name: "cloud", Abandon: func() { abandoned = true }, Run: func(ctx context.Context) error {
+					<-ctx.Done()
+					if got = "stopped"; abandoned {
+						got = "abandoned"
+					}
+					return nil
+				}})
+				if tc.run != nil {
+					s.Launch(ctx, failing("server", tc.run))
+				} else if tc.start == nil {
+					cancel()
+				}
+				return tc.start
+			}, func() error {
+				cleaned = true
+				return nil
+			})
+			if got = fmt.Sprintf("%s, cleaned up: %t", got, cleaned); got != tc.want || (err == nil) != (tc.start == nil && tc.run == nil) {
+				t.Errorf("%s, %v, want %s", got, err, tc.want)
 			}
 		})
 	}

@@ -10,15 +10,18 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -27,20 +30,40 @@ import (
 
 // ServerOptions are the flags of commands that run the API server.
 type ServerOptions struct {
-	Listen string
-	Names  []string
+	Listen     string
+	Names      []string
+	Encryption absolutePath
 }
 
 // AddFlags registers the flags.
 func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "listen", controlplane.DefaultListen, "host:port of the API server; port 0 picks a free one")
+	flags.StringVar(&o.Listen, "listen", controlplane.DefaultListen, "host:port of the API server; port 0 picks a free one and keeps it")
 	flags.StringSliceVar(&o.Names, "tls-san", nil, "further host names or addresses for the API server's certificate")
+	flags.Var(&o.Encryption, "encryption-provider-config",
+		"file of the keys that encrypt Secrets in the store, as for kube-apiserver (default: encryption.yaml in the data folder)")
+}
+
+// An absolutePath is a flag with a path, which up --detach passes on to a process with another working directory.
+type absolutePath string
+
+// String implements pflag.Value.
+func (p *absolutePath) String() string { return string(*p) }
+
+// Type implements pflag.Value.
+func (*absolutePath) Type() string { return "file" }
+
+// Set implements pflag.Value.
+func (p *absolutePath) Set(path string) error {
+	absolute, err := filepath.Abs(path)
+	*p = absolutePath(absolute)
+	return err
 }
 
 // APIServer returns the embedded API server as a service.
 func APIServer(dataDir string, o ServerOptions, log *logs.Logs) (*controlplane.Server, Service, error) {
 	server, err := controlplane.New(controlplane.Config{
-		DataDir: dataDir, Listen: o.Listen, Names: o.Names, Log: log.Library("apiserver"),
+		DataDir: dataDir, Listen: o.Listen, Names: o.Names, EncryptionConfig: string(o.Encryption),
+		Controllers: serviceaccount.MakeUsername(SystemNamespace, ControllersAccount), Log: log.Library("apiserver"),
 	})
 	if err != nil {
 		return nil, Service{}, err
@@ -56,7 +79,7 @@ type CloudOptions struct {
 
 // AddFlags registers the flags.
 func (o *CloudOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "cloud-listen", favouritecloud.DefaultListen, "host:port of the local cloud; port 0 picks a free one")
+	flags.StringVar(&o.Listen, "cloud-listen", favouritecloud.DefaultListen, "host:port of the local cloud; port 0 picks a free one and keeps it")
 	flags.BoolVar(&o.Admin, "cloud-admin", false, "let the holder of the local cloud's admin token inject faults and count calls")
 }
 
@@ -68,7 +91,9 @@ func Cloud(dataDir string, o CloudOptions, log *logs.Logs) (*favouritecloud.Serv
 	if err != nil {
 		return nil, Service{}, err
 	}
-	return cloud, Service{Name: "local cloud", ListenFlag: "--cloud-listen", Run: cloud.Run, Ready: cloud.Ready()}, nil
+	return cloud, Service{
+		Name: "local cloud", ListenFlag: "--cloud-listen", Run: cloud.Run, Ready: cloud.Ready(), Abandon: cloud.KeepServers,
+	}, nil
 }
 
 // StopLeftovers stops the database servers of a killed cloud, and reports whether there was one: a cloud that stops in order
@@ -129,9 +154,11 @@ type ControllersConfig struct {
 	Providers    []provider.Provider
 	REST         *rest.Config
 	Log          logr.Logger
-	Version      string // of this program, for spans
+	LibraryLog   logr.Logger // of controller-runtime
+	Version      string      // of this program, for spans
 	LeaderElect  bool
 	HealthListen string // host:port of /healthz and /readyz; empty for none
+	OnMetrics    func(url string)
 }
 
 // Controllers returns the service that runs the controllers of all providers. With leader election it is ready when it leads.
@@ -153,15 +180,20 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	mgr, err := provider.NewManager(provider.ManagerConfig{
 		REST:           cfg.REST,
 		Log:            cfg.Log,
+		LibraryLog:     cfg.LibraryLog,
 		LeaderElect:    cfg.LeaderElect,
 		LeaseName:      ControllersAccount,
 		LeaseNamespace: namespace,
 		HealthListen:   cfg.HealthListen,
 		MetricsListen:  cfg.Metrics.Address,
 		MetricsGiveWay: !cfg.Metrics.Chosen,
+		OnMetrics:      cfg.OnMetrics,
 		Reconcilers:    reconcilers,
 	}, cfg.Providers...)
 	if err != nil {
+		return Service{}, err
+	}
+	if err := heartbeat.Add(mgr); err != nil {
 		return Service{}, err
 	}
 	return Service{

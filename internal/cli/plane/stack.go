@@ -17,6 +17,8 @@ type Service struct {
 	ListenFlag string // the flag that chooses its address, if there is one
 	Run        func(ctx context.Context) error
 	Ready      <-chan struct{} // closed when others may use the service; nil: at once
+	// Abandon, if any, is called before ctx ends because a service failed, rather than because a person stops them all.
+	Abandon func()
 }
 
 // maxServices bounds the services of one stack; up starts three.
@@ -24,8 +26,9 @@ const maxServices = 8
 
 // A Stack holds services that stop in the reverse order of their start: the users of a service stop before it does.
 type Stack struct {
-	stops  []func() error
-	failed chan error // of services that ended by themselves; has room for all
+	stops    []func() error
+	abandons []func()
+	failed   chan error // of services that ended by themselves; has room for all
 }
 
 func newStack() *Stack { return &Stack{failed: make(chan error, maxServices)} }
@@ -38,13 +41,22 @@ func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp
 		if ctx.Err() != nil {
 			err = nil
 		}
-		return errors.Join(err, running.stop())
+		return running.end(err, nil)
 	}
-	err := running.wait(ctx)
+	return running.end(running.wait(ctx), cleanUp)
+}
+
+// end stops all services, after a failure, if any.
+func (s *Stack) end(failure error, cleanUp func() error) error {
+	if failure != nil {
+		for _, abandon := range s.abandons {
+			abandon()
+		}
+	}
 	if cleanUp != nil {
-		err = errors.Join(err, cleanUp())
+		failure = errors.Join(failure, cleanUp())
 	}
-	return errors.Join(err, running.stop())
+	return errors.Join(failure, s.stop())
 }
 
 // RunOne is Run for one service. ready is called when the service is ready.
@@ -62,6 +74,9 @@ func (s *Stack) Launch(ctx context.Context, svc Service) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	done := make(chan struct{})
+	if svc.Abandon != nil {
+		s.abandons = append(s.abandons, svc.Abandon)
+	}
 	go func() {
 		defer close(done)
 		if err = svc.Run(running); running.Err() == nil {

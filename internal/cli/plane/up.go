@@ -9,6 +9,7 @@ package plane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -42,6 +43,13 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	if err := p.Controllers.Validate(); err != nil {
 		return datadir.RunFile{}, err
 	}
+	restored, isRestored, err := datadir.ReadRestored(p.DataDir)
+	if err != nil {
+		return datadir.RunFile{}, err
+	}
+	if restored.Cloud != "" && !p.WithCloud {
+		return datadir.RunFile{}, errors.New("the first start after a restore needs the local cloud: omit --cloud=false")
+	}
 	server, serverService, err := APIServer(p.DataDir, p.Server, log)
 	if err != nil {
 		return datadir.RunFile{}, err
@@ -62,10 +70,24 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 		return datadir.RunFile{}, err
 	}
 	log.Own("bowline").Debug("API server is ready")
-	if err := p.startControllers(ctx, running, server.RESTConfig(), definitions, log); err != nil {
+	if isRestored {
+		if p.WithCloud {
+			err = running.WaitReady(ctx, cloudService)
+		}
+		if err == nil {
+			err = p.relocate(ctx, server.RESTConfig(), definitions, restored, cloud.URL(), log)
+		}
+		if err != nil {
+			return datadir.RunFile{}, err
+		}
+	}
+	metrics := ""
+	onMetrics := func(url string) { metrics = url }
+	if err := p.startControllers(ctx, running, server.RESTConfig(), definitions, onMetrics, log); err != nil {
 		return datadir.RunFile{}, err
 	}
 	state := datadir.NewRunFile(server.Address(), p.Version)
+	state.Metrics = metrics
 	if p.WithCloud {
 		if err := running.WaitReady(ctx, cloudService); err != nil {
 			return datadir.RunFile{}, err
@@ -77,7 +99,7 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 
 // startControllers prepares the server as its administrator, and runs the controllers as their service account.
 func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest.Config,
-	definitions []*apiextensionsv1.CustomResourceDefinition, log *logs.Logs) error {
+	definitions []*apiextensionsv1.CustomResourceDefinition, onMetrics func(string), log *logs.Logs) error {
 	identities, err := Identities(p.Providers, definitions)
 	if err != nil {
 		return err
@@ -89,7 +111,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest
 	tokens := tokenSource{client: client}
 	group, preparing := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return provider.InstallDefinitions(preparing, admin, log.Controllers(), definitions)
+		return provider.InstallDefinitions(preparing, admin, log.Controllers(), definitions, p.Providers...)
 	})
 	group.Go(func() error {
 		if err := applyIdentities(preparing, admin, identities); err != nil {
@@ -103,7 +125,8 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest
 	}
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	working, err := Controllers(ctx, ControllersConfig{
-		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(), Version: p.Version,
+		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),
+		LibraryLog: log.Library("controllers"), Version: p.Version, OnMetrics: onMetrics,
 	})
 	if err != nil {
 		return err

@@ -22,10 +22,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// checkNamespace refuses a namespace with Secrets of the platform, since a team reads all Secrets of its namespace.
-func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
+// checkNamespaces refuses a namespace with Secrets of the platform, since a team reads all Secrets of its namespaces.
+func (a *Accounts) checkNamespaces(ctx context.Context, r Request) error {
 	var definitions apiextensionsv1.CustomResourceDefinitionList
 	if err := a.client.List(ctx, &definitions); err != nil {
 		return fmt.Errorf("listing custom resource definitions: %w", err)
@@ -46,9 +48,9 @@ func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
 			return fmt.Errorf("listing %s: %w", d.Name, err)
 		}
 		for _, o := range objects.Items {
-			if namesSecretsIn(o, r.Namespace) {
+			if i := slices.IndexFunc(r.Namespaces, func(n string) bool { return namesSecretsIn(o, n) }); i >= 0 {
 				return fmt.Errorf("namespace %[3]q has Secrets of %[1]s %[2]s, which the team could read; choose a namespace of its own for the team",
-					o.GetKind(), o.GetName(), r.Namespace)
+					o.GetKind(), o.GetName(), r.Namespaces[i])
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func (a *Accounts) isUnserved(ctx context.Context, name string) bool {
 
 // mayNameSecrets is false for a namespaced managed resource, which names only Secrets that are meant for its namespace.
 func mayNameSecrets(d apiextensionsv1.CustomResourceDefinition) bool {
-	is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
+	is := func(category string) bool { return crd.IsIn(category, d.Spec.Names.Categories) }
 	return is("classes") || is("provider") || is("managed") && d.Spec.Scope == apiextensionsv1.ClusterScoped
 }
 

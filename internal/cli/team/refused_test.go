@@ -33,7 +33,7 @@ type refusal struct {
 
 func refusals() map[string]refusal {
 	inNamespace := func(namespace, want string) refusal {
-		return refusal{change: func(r *team.Request) { r.Namespace = namespace }, want: want, created: true}
+		return refusal{change: func(r *team.Request) { r.Namespaces = []string{namespace} }, want: want, created: true}
 	}
 	valid := func(d time.Duration, want string) refusal {
 		return refusal{change: func(r *team.Request) { r.Duration = d }, want: want, created: true}
@@ -87,8 +87,8 @@ func TestRefused(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&r)
 			}
-			if tc.created && r.Namespace != w.Namespace {
-				patch := `{"metadata":{"annotations":{"bowline.dev/team-namespace":"` + r.Namespace + `"}}}`
+			if tc.created && r.Namespaces[0] != w.Namespace {
+				patch := `{"metadata":{"annotations":{"bowline.dev/team-namespace":"` + r.Namespaces[0] + `"}}}`
 				check(t, w.Client.Patch(t.Context(), w.account(true), client.RawPatch(types.MergePatchType, []byte(patch))))
 			}
 			if tc.given != nil {

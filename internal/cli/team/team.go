@@ -3,8 +3,8 @@
 
 // Package team grants teams access to a control plane, and revokes it.
 //
-// A team is a service account in a namespace that no team can access, with a role in one namespace. Its token expires. Revoking
-// deletes the role binding and the account, which invalidates all its tokens.
+// A team is a service account in a namespace that no team can access, with a role in one or several namespaces. Its token expires.
+// Revoking deletes the role bindings and the account, which invalidates all its tokens.
 //
 // The accounts of all teams are in one namespace, Namespace. In the team's own namespace, an editor could create tokens that never
 // expire, or impersonate the team; in bowline-system, an administrator of teams could create tokens of the controllers.
@@ -38,7 +38,7 @@ const (
 	Group = "system:serviceaccounts:" + Namespace
 
 	labelTeam           = "bowline.dev/team"           // on accounts and bindings: the name of the team
-	annotationNamespace = "bowline.dev/team-namespace" // on accounts: the namespace of the team
+	annotationNamespace = "bowline.dev/team-namespace" // on accounts: the namespaces of the team, separated by commas
 	annotationTokenEnds = "bowline.dev/token-ends"     // on accounts: expiry of the last token, RFC 3339
 
 	fieldManager = "bowline"
@@ -51,21 +51,23 @@ const (
 // Roles returns the roles that a team can have in its namespace. Package personas defines them.
 func Roles() []string { return []string{"edit", "view", "admin"} }
 
-// A Team has access to one namespace.
+// A Team has access to its namespaces.
 type Team struct {
-	Name      string    `json:"name"`
-	Namespace string    `json:"namespace"`
-	Role      string    `json:"role"`               // one of Roles, or empty if the team has lost its binding
-	Since     time.Time `json:"since"`              // creation of the account
-	TokenEnds time.Time `json:"tokenEnds,omitzero"` // expiry of the last token; zero without one
+	Name       string    `json:"name"`
+	Namespace  string    `json:"namespace"`          // the first, that of its kubeconfig
+	Namespaces []string  `json:"namespaces"`         // all, in the order of the request
+	Role       string    `json:"role"`               // one of Roles, or empty if the team has lost a binding
+	Since      time.Time `json:"since"`              // creation of the account
+	TokenEnds  time.Time `json:"tokenEnds,omitzero"` // expiry of the last token; zero without one
 }
 
 // A Request describes a team to create.
 type Request struct {
-	Name      string        // lower case letters, digits and hyphens
-	Namespace string        // created if it is missing
-	Role      string        // one of Roles
-	Duration  time.Duration // life of its token, from 10 minutes to MaxDuration
+	Name       string        // lower case letters, digits and hyphens
+	Namespaces []string      // created if they are missing; one at least
+	Role       string        // one of Roles
+	Duration   time.Duration // life of its token, from 10 minutes to MaxDuration
+	Claims     *int64        // how many claims of each kind a namespace may have, 0 for any number; nil: see ensureQuota
 }
 
 // Validate returns every mistake in the request.
@@ -74,10 +76,15 @@ func (r Request) Validate() error {
 	for _, problem := range validation.IsDNS1123Label(r.Name) {
 		errs = append(errs, fmt.Errorf("team %q: %s", r.Name, problem))
 	}
-	for _, problem := range validation.IsDNS1123Label(r.Namespace) {
-		errs = append(errs, fmt.Errorf("namespace %q: %s", r.Namespace, problem))
+	for _, namespace := range r.Namespaces {
+		for _, problem := range validation.IsDNS1123Label(namespace) {
+			errs = append(errs, fmt.Errorf("namespace %q: %s", namespace, problem))
+		}
+		errs = append(errs, validateNamespace(namespace))
 	}
-	errs = append(errs, validateNamespace(r.Namespace))
+	if r.Claims != nil && *r.Claims < 0 {
+		errs = append(errs, fmt.Errorf("%d claims are not possible; 0 is any number", *r.Claims))
+	}
 	if !slices.Contains(Roles(), r.Role) {
 		errs = append(errs, fmt.Errorf("unknown role %q; there are %s", r.Role, strings.Join(Roles(), ", ")))
 	}
@@ -105,8 +112,8 @@ func validateDuration(d time.Duration) error {
 // A Grant is a team with a token, which expires at Team.TokenEnds.
 type Grant struct {
 	Team
-	Token            string
-	CreatedNamespace bool // the namespace did not exist before
+	Token   string
+	Created []string // namespaces that did not exist before
 }
 
 // An UnknownError reports that a team does not exist.
@@ -138,11 +145,11 @@ func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 	return &Accounts{client.WithFieldOwner(c, fieldManager)}, nil
 }
 
-// Create creates a team and a token. An existing team gets the role of the request and a new token, and keeps its namespace. It refuses
-// namespaces of the system or with events or credentials of the platform, which the team could read.
+// Create creates a team and a token. An existing team gets the role and the further namespaces of the request, and a new token. It
+// refuses namespaces of the system or with events or credentials of the platform, which the team could read.
 func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	err := r.Validate()
-	for _, check := range []func(context.Context, Request) error{a.checkRole, a.checkNamespace, a.checkAccount} {
+	for _, check := range []func(context.Context, Request) error{a.checkRole, a.checkNamespaces, a.checkAccount} {
 		if err == nil {
 			err = check(ctx, r)
 		}
@@ -150,28 +157,54 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	created, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}})
-	if err != nil {
-		return Grant{}, err
-	}
-	account := accountOf(r.Name)
-	account.Labels, account.Annotations = map[string]string{labelTeam: r.Name}, map[string]string{annotationNamespace: r.Namespace}
-	account.AutomountServiceAccountToken = new(false) // no pod acts as a team
-	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, account} {
-		if _, err := a.ensure(ctx, o); err != nil {
+	var created []string
+	for _, namespace := range r.Namespaces {
+		isNew, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		if err == nil {
+			err = a.ensureQuota(ctx, namespace, r)
+		}
+		if err != nil {
 			return Grant{}, err
 		}
+		if isNew {
+			created = append(created, namespace)
+		}
 	}
-	if err := a.ensureBinding(ctx, r); err != nil {
+	if err := a.ensureAccount(ctx, r); err != nil {
 		return Grant{}, err
+	}
+	for _, namespace := range r.Namespaces {
+		if err := a.ensureBinding(ctx, namespace, r); err != nil {
+			return Grant{}, err
+		}
 	}
 	t, err := a.get(ctx, r.Name)
 	if err != nil {
 		return Grant{}, err
 	}
 	grant, err := a.grant(ctx, t, r.Duration)
-	grant.CreatedNamespace = created
+	grant.Created = created
 	return grant, err
+}
+
+// ensureAccount creates the account of a team, and records its namespaces there.
+func (a *Accounts) ensureAccount(ctx context.Context, r Request) error {
+	account, all := accountOf(r.Name), map[string]string{annotationNamespace: strings.Join(r.Namespaces, ",")}
+	account.Labels, account.Annotations = map[string]string{labelTeam: r.Name}, all
+	account.AutomountServiceAccountToken = new(false) // no pod acts as a team
+	if _, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
+		return err
+	}
+	if created, err := a.ensure(ctx, account); created || err != nil {
+		return err
+	}
+	account = accountOf(r.Name)
+	patch := client.MergeFrom(account.DeepCopy())
+	account.Annotations = all
+	if err := a.client.Patch(ctx, account, patch); err != nil {
+		return fmt.Errorf("recording the namespaces of team %s: %w", r.Name, err)
+	}
+	return nil
 }
 
 // Renew creates another token for a team. Older tokens stay valid until they expire; to invalidate them, revoke the team. It refuses the
@@ -184,10 +217,12 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := validateNamespace(t.Namespace); err != nil {
-		return Grant{}, err
+	for _, namespace := range t.Namespaces {
+		if err := validateNamespace(namespace); err != nil {
+			return Grant{}, err
+		}
 	}
-	if err := a.checkNamespace(ctx, Request{Namespace: t.Namespace}); err != nil {
+	if err := a.checkNamespaces(ctx, Request{Namespaces: t.Namespaces}); err != nil {
 		return Grant{}, err
 	}
 	return a.grant(ctx, t, d)
@@ -196,8 +231,8 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 // grant creates a token, and records its expiry on the account: the server does not list tokens.
 func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, error) {
 	if t.Role == "" {
-		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, so a token would have no rights; create the team again",
-			t.Name, t.Namespace)
+		return Grant{}, fmt.Errorf("team %q has lost its role in %s, so a token would lack rights; create the team again",
+			t.Name, In(t.Namespaces))
 	}
 	account := accountOf(t.Name)
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(d.Seconds()))}}
@@ -240,12 +275,18 @@ func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 	}
 	teams := make([]Team, 0, len(accounts.Items))
 	for _, account := range accounts.Items {
-		t := Team{Name: account.Name, Namespace: account.Annotations[annotationNamespace], Since: account.CreationTimestamp.Time}
+		t := Team{Name: account.Name, Namespaces: namespacesOf(account), Since: account.CreationTimestamp.Time}
+		t.Namespace = t.Namespaces[0]
 		t.TokenEnds, _ = time.Parse(time.RFC3339, account.Annotations[annotationTokenEnds]) // zero without one
+		bound := map[string]string{}                                                        // role by namespace
 		for _, b := range bindings {
-			if b.Namespace == t.Namespace && b.Name == bindingName(t.Name) && slices.Contains(b.Subjects, subject(t.Name)) {
-				t.Role = roleOf(b.RoleRef.Name)
+			if b.Name == bindingName(t.Name) && slices.Contains(b.Subjects, subject(t.Name)) {
+				bound[b.Namespace] = roleOf(b.RoleRef.Name)
 			}
+		}
+		t.Role = bound[t.Namespace]
+		if slices.ContainsFunc(t.Namespaces, func(n string) bool { return bound[n] != t.Role }) {
+			t.Role = ""
 		}
 		teams = append(teams, t)
 	}
@@ -267,7 +308,9 @@ func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []st
 		if err := a.client.Delete(ctx, &b); client.IgnoreNotFound(err) != nil {
 			return Team{}, nil, fmt.Errorf("deleting role binding %s/%s: %w", b.Namespace, b.Name, err)
 		}
-		t.Name, t.Namespace = name, b.Namespace
+		if t.Name = name; !slices.Contains(t.Namespaces, b.Namespace) {
+			t.Namespaces = append(t.Namespaces, b.Namespace)
+		}
 	}
 	if err := a.client.Delete(ctx, accountOf(name)); client.IgnoreNotFound(err) != nil {
 		return Team{}, nil, fmt.Errorf("deleting service account %s/%s: %w", Namespace, name, err)
@@ -349,11 +392,24 @@ func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
 	if account.Labels[labelTeam] != r.Name {
 		return fmt.Errorf("service account %s/%s exists and is not a team's; choose another name for the team", Namespace, r.Name)
 	}
-	if elsewhere := account.Annotations[annotationNamespace]; elsewhere != r.Namespace {
-		return fmt.Errorf("team %q has namespace %q; choose another name for the team in %q, or revoke this one first",
-			r.Name, elsewhere, r.Namespace)
+	lacks := slices.DeleteFunc(namespacesOf(*account), func(n string) bool { return slices.Contains(r.Namespaces, n) })
+	if len(lacks) > 0 {
+		return fmt.Errorf("team %q also has %s; name all its namespaces, choose another name for a new team, or revoke this one first",
+			r.Name, In(lacks))
 	}
 	return nil
+}
+
+func namespacesOf(account corev1.ServiceAccount) []string {
+	return strings.Split(account.Annotations[annotationNamespace], ",")
+}
+
+// In names namespaces in a sentence.
+func In(namespaces []string) string {
+	if len(namespaces) == 1 {
+		return "namespace " + namespaces[0]
+	}
+	return "namespaces " + strings.Join(namespaces, ", ")
 }
 
 // ensure creates an object unless it exists.
@@ -369,26 +425,26 @@ func (a *Accounts) ensure(ctx context.Context, o client.Object) (created bool, e
 }
 
 // ensureBinding replaces a binding with another role: the role of a binding is immutable.
-func (a *Accounts) ensureBinding(ctx context.Context, r Request) error {
+func (a *Accounts) ensureBinding(ctx context.Context, namespace string, r Request) error {
 	want, have := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: bindingName(r.Name), Labels: map[string]string{labelTeam: r.Name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bindingName(r.Name), Labels: map[string]string{labelTeam: r.Name}},
 		Subjects:   []rbacv1.Subject{subject(r.Name)},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName(r.Role)},
 	}, &rbacv1.RoleBinding{}
 	err := a.client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading role binding %s/%s: %w", r.Namespace, want.Name, err)
+		return fmt.Errorf("reading role binding %s/%s: %w", namespace, want.Name, err)
 	}
 	if err == nil {
 		if have.RoleRef == want.RoleRef && slices.Equal(have.Subjects, want.Subjects) && have.Labels[labelTeam] == r.Name {
 			return nil
 		}
 		if err := a.client.Delete(ctx, have); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("replacing role binding %s/%s: %w", r.Namespace, want.Name, err)
+			return fmt.Errorf("replacing role binding %s/%s: %w", namespace, want.Name, err)
 		}
 	}
 	if err := a.client.Create(ctx, want); err != nil { // one that exists now has another's role
-		return fmt.Errorf("creating role binding %s/%s: %w", r.Namespace, want.Name, err)
+		return fmt.Errorf("creating role binding %s/%s: %w", namespace, want.Name, err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,18 +30,21 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-// TestMain serves kinds whose objects name namespaces with Secrets.
+// TestMain serves kinds whose objects name namespaces with Secrets, and kinds that quotas limit or do not limit.
 func TestMain(m *testing.M) {
-	os.Exit(controlplanetest.Main(m, definition("providerconfigs", "ProviderConfig", "provider"),
-		definition("classes", "Class", "classes"), definition("databases", "Database", "managed")))
+	const cluster, namespaced = apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped
+	os.Exit(controlplanetest.Main(m, definition("providerconfigs", "ProviderConfig", "provider", cluster),
+		definition("classes", "Class", "classes", cluster), definition("databases", "Database", "managed", cluster),
+		definition("wishes", "Wish", "claim", namespaced), definition("vows", "Vow", "claim", cluster),
+		definition("buckets", "Bucket", "managed", namespaced)))
 }
 
-func definition(plural, kind, category string) *apiextensionsv1.CustomResourceDefinition {
+func definition(plural, kind, category string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	const group = "team.test.bowline.dev"
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.ClusterScoped,
+			Group: group, Scope: scope,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
 				Plural: plural, Kind: kind, ListKind: kind + "List", Singular: strings.ToLower(kind), Categories: []string{category},
 			},
@@ -79,7 +83,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) request() team.Request {
-	return team.Request{Name: w.name, Namespace: w.Namespace, Role: "edit", Duration: time.Hour}
+	return team.Request{Name: w.name, Namespaces: []string{w.Namespace}, Role: "edit", Duration: time.Hour}
 }
 
 func (w *world) create(t *testing.T, r team.Request) team.Grant {
@@ -110,8 +114,8 @@ func TestLife(t *testing.T) {
 	w := newWorld(t)
 	begin := time.Now()
 	first := w.create(t, w.request())
-	if first.CreatedNamespace || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
-		t.Errorf("granted until %s, namespace created: %t", first.TokenEnds, first.CreatedNamespace)
+	if len(first.Created) > 0 || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
+		t.Errorf("granted until %s, namespaces created: %v", first.TokenEnds, first.Created)
 	}
 	c := w.as(t, first.Token)
 	w.Eventually(t, "the token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, c) })
@@ -237,11 +241,77 @@ func TestMissingNamespace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.request()
-	r.Namespace = w.Prefix + "new"
-	if got := w.create(t, r); !got.CreatedNamespace {
-		t.Error("the grant does not report the new namespace")
+	fresh := w.Prefix + "new"
+	r.Namespaces = append(r.Namespaces, fresh)
+	got := w.create(t, r)
+	if diff := cmp.Diff([]string{fresh}, got.Created); diff != "" || got.Namespace != w.Namespace {
+		t.Errorf("the first namespace is %s, those that were created -want +got:\n%s", got.Namespace, diff)
 	}
-	check(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
+	if listed := w.listed(t); listed.Role != "edit" || !slices.Equal(listed.Namespaces, r.Namespaces) {
+		t.Errorf("listed as %+v", listed)
+	}
+	c := w.as(t, got.Token)
+	w.Eventually(t, "the token opens both", func(ctx context.Context) error {
+		_, err := c.CoreV1().Secrets(fresh).List(ctx, metav1.ListOptions{})
+		return errors.Join(err, w.opens(ctx, c))
+	})
+	if _, err := w.accounts.Create(t.Context(), w.request()); err == nil || !strings.Contains(err.Error(), "also has namespace "+fresh) {
+		t.Errorf("a namespace would be lost: %v", err)
+	}
+	revoked, _, err := w.accounts.Revoke(t.Context(), w.name)
+	if check(t, err); !slices.Equal(revoked.Namespaces, r.Namespaces) {
+		t.Errorf("revoked in %v", revoked.Namespaces)
+	}
+	check(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fresh}}))
+}
+
+// The quota of claims in a namespace, after each of several commands.
+func TestQuotaOfClaims(t *testing.T) {
+	t.Parallel()
+	const counted = "count/wishes.team.test.bowline.dev"
+	limit := func(n int64) team.Request { return team.Request{Role: "edit", Claims: &n} }
+	for name, tc := range map[string]struct {
+		requests []team.Request
+		byHand   string // between the requests
+		want     string // empty: no quota
+	}{
+		"by default":                      {requests: []team.Request{{Role: "edit"}}, want: "10"},
+		"a viewer":                        {requests: []team.Request{{Role: "view"}}},
+		"as the request says":             {requests: []team.Request{limit(4)}, want: "4"},
+		"any number":                      {requests: []team.Request{limit(0)}},
+		"no longer any number":            {requests: []team.Request{limit(0), {Role: "edit"}}, want: "10"},
+		"removed":                         {requests: []team.Request{limit(4), limit(0)}},
+		"changed":                         {requests: []team.Request{{Role: "edit"}, limit(4)}, want: "4"},
+		"what an administrator set stays": {requests: []team.Request{{Role: "edit"}, {Role: "edit"}}, byHand: "7", want: "7"},
+		"unless the request has another":  {requests: []team.Request{{Role: "edit"}, limit(4)}, byHand: "7", want: "4"},
+		"a viewer of a namespace keeps its quota": {requests: []team.Request{limit(4), {Role: "view"}}, want: "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: team.QuotaName}}
+			for i, r := range tc.requests {
+				if i > 0 && tc.byHand != "" { // beside a kind that the server lacks, and never counts
+					patch := fmt.Sprintf(`{"spec":{"hard":{%q:%q,"count/absent.example.org":"1"}}}`, counted, tc.byHand)
+					check(t, w.Client.Patch(t.Context(), quota, client.RawPatch(types.MergePatchType, []byte(patch))))
+				}
+				r.Name, r.Namespaces, r.Duration = w.name, []string{w.Namespace}, time.Hour
+				w.create(t, r)
+			}
+			err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)
+			hard := quota.Spec.Hard[counted]
+			_, known := quota.Status.Used[counted]
+			isCounted := tc.want == "" || known // the server refuses everything before
+			for name := range quota.Spec.Hard { // other packages' claims are on this server too
+				if name != counted && (strings.HasSuffix(string(name), ".team.test.bowline.dev") || !strings.HasPrefix(string(name), "count/")) {
+					t.Errorf("the quota limits %s, which is no kind of claim in a namespace", name)
+				}
+			}
+			if !isCounted || tc.want == "" && !apierrors.IsNotFound(err) || tc.want != "" && (err != nil || hard.String() != tc.want) {
+				t.Errorf("the quota is %v, want %q: %v", quota.Spec.Hard, tc.want, err)
+			}
+		})
+	}
 }
 
 func check(t *testing.T, err error) {

@@ -250,7 +250,7 @@ func (b builder) class(o *unstructured.Unstructured, used bool) *Node {
 	r := b.cluster.Follow(b.ctx, ref, "")
 	ref.Namespace = ""
 	n := nodeOf(inspect.RoleClass, ref, r)
-	if !used || n.State != StatePresent {
+	if !used || r.Presence != inspect.Present {
 		return n
 	}
 	config := b.config(r.Kind, r.Object, "specTemplate", "providerConfigRef")

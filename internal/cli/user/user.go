@@ -36,8 +36,8 @@ func New(program string, std command.Streams, folder *datadir.Flag) *cobra.Comma
 	f := &flags{program: program, folder: folder}
 	cmd := &cobra.Command{
 		Use:   "user",
-		Short: "Grant a team access to a namespace, and revoke it",
-		Long: `Grants a team access to one namespace: it may write claims there, read their Secrets, and list all classes. It can read neither
+		Short: "Grant a team access to namespaces, and revoke it",
+		Long: `Grants a team access to one or several namespaces: it may write claims there, read their Secrets, and list all classes. It can read neither
 credentials of the platform nor objects of other teams.
 
 The team uses a kubeconfig with a token that expires. To run these commands you need to be the administrator of the server of
@@ -58,7 +58,7 @@ The team uses a kubeconfig with a token that expires. To run these commands you 
 
 // accounts returns the teams of the control plane that the flags select, and its address for a team's kubeconfig.
 func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
-	path, err := datadir.Kubeconfig(f.kubeconfig, f.folder.Running)
+	path, err := f.folder.Kubeconfig(f.kubeconfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w\nor name the administrator of another control plane with --kubeconfig", err)
 	}
@@ -117,17 +117,17 @@ func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accoun
 		return err
 	}
 	created := ""
-	if grant.CreatedNamespace {
-		created = ", which was created now"
+	if len(grant.Created) > 0 {
+		created = ", created now: " + strings.Join(grant.Created, ", ")
 	}
-	_, err = fmt.Fprintf(std.Out, `Team %[1]s has role %[2]s in namespace %[3]s%[4]s.
+	_, err = fmt.Fprintf(std.Out, `Team %[1]s has role %[2]s in %[3]s%[4]s.
 Its kubeconfig is %[5]s; the token expires %[6]s. The file grants the team's rights: treat it like a password.
 
   %[7]s kubectl --kubeconfig %[8]s get classes    what the team can claim
   %[7]s kubectl --kubeconfig %[8]s get claims     the team's claims
   %[9]s
   %[10]s
-`, grant.Name, grant.Role, grant.Namespace, created, path, formatExpiry(grant.TokenEnds), f.program, datadir.ShellQuote(path),
+`, grant.Name, grant.Role, team.In(grant.Namespaces), created, path, formatExpiry(grant.TokenEnds), f.program, datadir.ShellQuote(path),
 		f.again("renew", grant.Name), f.again("revoke", grant.Name))
 	return err
 }
@@ -155,27 +155,34 @@ func oneTeam(cmd *cobra.Command, args []string) error {
 }
 
 func newCreateCmd(f *flags, std command.Streams) *cobra.Command {
-	r := team.Request{}
+	r, claims := team.Request{}, int64(team.DefaultClaims)
 	cmd := &cobra.Command{
-		Use:   "create TEAM --namespace NS",
-		Short: "Grant a team access to a namespace, and write its kubeconfig",
-		Long: `Creates the namespace if it does not exist, grants the team access to it, and writes a kubeconfig that only you can read.
-The roles:
+		Use:   "create TEAM --namespace NS[,NS...]",
+		Short: "Grant a team access to namespaces, and write its kubeconfig",
+		Long: `Creates the namespaces that do not exist, grants the team access to them, and writes a kubeconfig that only you can read, with
+the first namespace as the default. The roles:
 
   edit    write claims, read the Secrets of the namespace, list classes
   view    read claims, no Secrets, list classes
   admin   as edit; also read managed resources of the namespace
 
-Repeat the command to change the role; it always creates a new token. Some namespaces are refused, since the team could read
+In each namespace, the ResourceQuota ` + team.QuotaName + ` limits the number of claims of each kind, so that one team cannot use up what
+all share; --claims sets it. Without --claims, limits that exist stay, and those of new kinds of claims are added.
+
+Repeat the command to change the role or to add namespaces; it always creates a new token. Some namespaces are refused, since the team could read
 too much: those in which the platform keeps credentials or the Secrets of managed resources, and "default", which has the
 events of all cluster-scoped objects.`,
 		Example: `  bowline user create shop --namespace shop
+  bowline user create shop --namespace shop,shop-test --claims 4
   bowline user create audit --namespace shop --role view --duration 720h -o audit.kubeconfig`,
 		Args: oneTeam,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Name, r.Duration = args[0], f.duration
-			if r.Namespace == "" {
+			if len(r.Namespaces) == 0 {
 				return command.Usagef(cmd, "name the namespace of the team with --namespace NS")
+			}
+			if cmd.Flags().Changed("claims") {
+				r.Claims = &claims
 			}
 			if err := r.Validate(); err != nil {
 				return command.Usagef(cmd, "%w", err)
@@ -183,7 +190,8 @@ events of all cluster-scoped objects.`,
 			return f.grant(std, r.Name, func(accounts *team.Accounts) (team.Grant, error) { return accounts.Create(cmd.Context(), r) })
 		},
 	}
-	cmd.Flags().StringVarP(&r.Namespace, "namespace", "n", "", "namespace of the team (required)")
+	cmd.Flags().StringSliceVarP(&r.Namespaces, "namespace", "n", nil, "namespaces of the team, separated by commas (required)")
+	cmd.Flags().Int64Var(&claims, "claims", claims, "how many claims of each kind a namespace may have; 0 for any number")
 	cmd.Flags().StringVar(&r.Role, "role", "edit", "role of the team in the namespace: "+strings.Join(team.Roles(), ", "))
 	f.addTokenFlags(cmd.Flags())
 	return cmd
@@ -215,7 +223,7 @@ func newRevokeCmd(f *flags, std command.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke TEAM",
 		Short:   "End all access of a team at once",
-		Long:    `Deletes the account of a team and its role binding, which invalidates all its tokens. The namespace and the team's objects stay.`,
+		Long:    `Deletes the account of a team and its role bindings, which invalidates all its tokens. The namespaces and the team's objects stay.`,
 		Example: `  bowline user revoke shop`,
 		Args:    oneTeam,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -227,7 +235,7 @@ func newRevokeCmd(f *flags, std command.Streams) *cobra.Command {
 			if err != nil {
 				return explainRights(err)
 			}
-			fmt.Fprintf(std.Out, "Team %s no longer has access. Its objects stay as long as namespace %s exists.\n", t.Name, t.Namespace)
+			fmt.Fprintf(std.Out, "Team %s no longer has access. Its objects in %s stay.\n", t.Name, team.In(t.Namespaces))
 			if len(others) > 0 {
 				fmt.Fprintln(std.Out, "These bindings, which Bowline did not create, would hold for a new team of the same name. To delete them:")
 			}
@@ -246,7 +254,7 @@ func newListCmd(f *flags, std command.Streams) *cobra.Command {
 		Example: `  bowline user list -o json`,
 		Args:    command.NoArgs,
 	}
-	output := command.NewOutput(cmd, "a table", "json")
+	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		accounts, _, err := f.accounts()
 		if err != nil {
@@ -266,13 +274,13 @@ func (f *flags) printTeams(w io.Writer, teams []team.Team) error {
 		_, err := fmt.Fprintf(w, "There are no teams. Create one with: %s --namespace NS\n", f.again("create", "TEAM"))
 		return err
 	}
-	rows := [][]any{{"TEAM", "NAMESPACE", "ROLE", "TOKEN ENDS"}}
+	rows := [][]any{{"TEAM", "NAMESPACES", "ROLE", "TOKEN ENDS"}}
 	for _, t := range teams {
 		expires := "none"
 		if !t.TokenEnds.IsZero() {
 			expires = formatExpiry(t.TokenEnds)
 		}
-		rows = append(rows, []any{t.Name, t.Namespace, cmp.Or(t.Role, "none"), expires})
+		rows = append(rows, []any{t.Name, strings.Join(t.Namespaces, ","), cmp.Or(t.Role, "none"), expires})
 	}
 	return command.PrintTable(w, rows...)
 }

@@ -19,7 +19,7 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	reasons := []xpv1.ConditionReason{
 		xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound, xpv1.ReasonNotAllowed,
-		xpv1.ReasonLimitReached, xpv1.ReasonResourceLost,
+		xpv1.ReasonLimitReached, xpv1.ReasonResourceLost, xpv1.ReasonProtected,
 	}
 	for _, known := range failure.Explanations() {
 		reasons = append(reasons, known.Reason)

@@ -23,6 +23,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
+// checkControllers reports that nothing is reconciled.
+func (q *inquiry) checkControllers() {
+	if since, stopped := q.cluster.Stopped(q.ctx); stopped {
+		q.blocked(fmt.Sprintf("No controllers run since %s: nothing is reconciled, and what is shown here may be outdated.",
+			since.Local().Format(time.DateTime)), "Start them with bowline up or bowline controllers, or ask your platform team to.")
+	}
+}
+
 func (q *inquiry) checkSeen() {
 	seen := q.synced.ObservedGeneration
 	switch {
@@ -35,14 +43,18 @@ func (q *inquiry) checkSeen() {
 	}
 }
 
-// checkConditions reports conditions that are False, except where a finalizer explains more about a deletion.
+// checkConditions reports conditions that are False, or True where that is bad, except where a finalizer explains more about a
+// deletion.
 func (q *inquiry) checkConditions() {
 	for _, c := range q.status.Conditions {
-		isState := c.Type == xpv1.TypeStalled || c.Type == xpv1.TypeReconciling // False is good
-		if c.Status != corev1.ConditionFalse || isState || c.Type == xpv1.TypeReady && meta.WasDeleted(q.object) && len(q.Blockers) > 0 {
+		bad := corev1.ConditionFalse
+		if q.Kind == "Namespace" || c.Type == xpv1.TypeStalled || c.Type == xpv1.TypeReconciling || c.Type == xpv1.TypeDeletionsPaused {
+			bad = corev1.ConditionTrue
+		}
+		if c.Status != bad || c.Type == xpv1.TypeReady && meta.WasDeleted(q.object) && len(q.Blockers) > 0 {
 			continue
 		}
-		cause := fmt.Sprintf("Condition %s is False (%s)", c.Type, c.Reason)
+		cause := fmt.Sprintf("Condition %s is %s (%s)", c.Type, c.Status, c.Reason)
 		if c.Message != "" {
 			cause += ": " + c.Message
 		}
@@ -67,7 +79,8 @@ func (q *inquiry) checkDeletion() {
 					meta.AnnotationKeyOrphanOnDelete))
 			}
 		case claimbinding.Finalizer:
-			q.blocked("It is kept until its managed resource is deleted or released.", "")
+			q.blocked(sentence(cmp.Or(q.ready.Message, "It is kept until its managed resource is deleted or released")),
+				advice(q.failure.Reason).Action)
 		case providerconfig.Finalizer:
 			used := advice(providerconfig.ReasonInUse)
 			q.blocked(sentence(cmp.Or(q.ready.Message, used.Meaning)), used.Action)
@@ -91,7 +104,9 @@ func (q *inquiry) checkContent() {
 		return
 	}
 	for _, o := range q.cluster.Held(q.ctx, q.Name) {
-		q.blocked(fmt.Sprintf("%s %q is kept by %s.", o.GetKind(), o.GetName(), strings.Join(o.GetFinalizers(), ", ")),
+		status := inspect.Conditions(&o)
+		waits := status.GetCondition(xpv1.TypeReady).Message
+		q.blocked(strings.TrimSpace(fmt.Sprintf("%s %q is kept by %s. %s", o.GetKind(), o.GetName(), strings.Join(o.GetFinalizers(), ", "), waits)),
 			"Find out more: bowline why "+strings.ToLower(fmt.Sprintf("%s/%s -n %s", o.GroupVersionKind().GroupKind(), o.GetName(), q.Name)))
 	}
 }
@@ -113,6 +128,17 @@ func (q *inquiry) checkClaimConditions() {
 	}
 	if q.Ready && q.ready.Message != "" {
 		q.Notes = append(q.Notes, q.ready.Message)
+	}
+}
+
+// checkIgnored reports annotations without effect.
+func (q *inquiry) checkIgnored() { q.Notes = append(q.Notes, meta.IgnoredAnnotations(q.object)...) }
+
+// noteRotation reports a rotation of the credentials that is planned. That of a claim is reported there.
+func (q *inquiry) noteRotation() {
+	if at := meta.GetRotateCredentialsAt(q.object); at.After(time.Now()) {
+		q.Notes = append(q.Notes, fmt.Sprintf("Its credentials are to be rotated at %[1]s (annotation %[2]s). To withdraw that: kubectl annotate "+
+			"%[3]s %[2]s-", at.UTC().Format(time.RFC3339), meta.AnnotationKeyRotateCredentialsAt, q.address()))
 	}
 }
 
@@ -164,7 +190,7 @@ func (q *inquiry) checkBond(what string, r inspect.Reading) {
 		}
 		return
 	}
-	because := Explain(q.ctx, q.cluster, r)
+	because := inquire(q.ctx, q.cluster, r).Explanation
 	if q.State != StateFine || because.State != StateFine {
 		q.Because = because
 	}
@@ -220,29 +246,48 @@ func (q *inquiry) checkPaused() {
 	q.blocked("It is paused by "+by+".", action)
 }
 
+// checkConfig checks the configuration of a managed resource, or that in the template of a class.
 func (q *inquiry) checkConfig() {
-	ref, r, ok := q.cluster.ProviderConfig(q.ctx, q.kind, q.object, "spec", "providerConfigRef")
+	ref, r, ok := q.cluster.ProviderConfig(q.ctx, q.kind, q.object, q.template(), "providerConfigRef")
 	if !ok {
 		return
 	}
-	switch r.Presence {
-	case inspect.Missing:
+	switch {
+	case r.Presence == inspect.Missing && q.ready.Reason != failure.ProviderConfigUnavailable: // which a class reports itself
 		q.blocked(fmt.Sprintf("%s %q does not exist.", ref.Kind, ref.Name),
-			fmt.Sprintf("Create %s %q, or correct spec.providerConfigRef.", ref.Kind, ref.Name))
-	case inspect.Present:
+			fmt.Sprintf("Create %s %q, or correct %s.providerConfigRef.", ref.Kind, ref.Name, q.template()))
+	case r.Presence == inspect.Present:
 		q.config = r.Object
 		status := inspect.Conditions(r.Object)
-		if ready := status.GetCondition(xpv1.TypeReady); ready.Status == corev1.ConditionFalse && !meta.WasDeleted(r.Object) {
+		ready := status.GetCondition(xpv1.TypeReady)
+		switch {
+		case meta.WasDeleted(r.Object):
+		case ready.Status == corev1.ConditionFalse:
 			q.blocked(sentence(ready.Message), advice(ready.Reason).Action)
+		case ready.Reason == "" && q.Role == inspect.RoleClass: // running providers report on all of their configurations
+			q.blocked(fmt.Sprintf("No provider has reconciled %s %q of this class, so none that serves its claims runs.", ref.Kind, ref.Name),
+				fmt.Sprintf("Start the provider of API group %s.", q.Group))
 		}
 	}
 }
 
+// template is the field with the settings of a managed resource, or of those of a class.
+func (q *inquiry) template() string {
+	if q.Role == inspect.RoleClass {
+		return "specTemplate"
+	}
+	return "spec"
+}
+
 func (q *inquiry) checkNamespace() {
-	key, ok := inspect.ConnectionSecret(q.object)
-	if ok && q.cluster.Namespace(q.ctx, key.Namespace).Presence == inspect.Missing {
-		q.blocked(fmt.Sprintf("Namespace %q of its connection Secret does not exist.", key.Namespace),
-			"Create the namespace: kubectl create namespace "+key.Namespace)
+	if q.ready.Reason == failure.ConnectionSecretUnavailable { // which a class reports itself
+		return
+	}
+	key, _ := inspect.ConnectionSecret(q.object)
+	namespace := cmp.Or(key.Namespace, inspect.Text(q.object, "specTemplate", "writeConnectionSecretsToNamespace"))
+	if namespace != "" && q.cluster.Namespace(q.ctx, namespace).Presence == inspect.Missing {
+		q.blocked(fmt.Sprintf("Namespace %q of its connection Secret does not exist.", namespace),
+			"Create the namespace: kubectl create namespace "+namespace)
 	}
 }
 
@@ -323,6 +368,16 @@ func (q *inquiry) checkDrift() {
 	q.blocked(cause+".", advice(xpv1.ConditionReason(managed.ReasonDrifted)).Action)
 }
 
+// noteProtection reports what refuses a deletion of the object, and how to permit it (N39).
+func (q *inquiry) noteProtection() {
+	if q.Role != inspect.RoleManaged || meta.WasDeleted(q.object) {
+		return
+	}
+	for _, message := range q.cluster.Protection(q.ctx, q.kind, q.object) {
+		q.Notes = append(q.Notes, "Deletion is refused: "+message)
+	}
+}
+
 // noteReaders reports that the list of namespaces permits reading, not only binding (N27).
 func (q *inquiry) noteReaders() {
 	if list := q.object.GetAnnotations()[meta.AnnotationKeyAllowedNamespaces]; list != "" {
@@ -362,5 +417,5 @@ func (q *inquiry) pollInterval() string {
 			return "every " + d
 		}
 	}
-	return "every minute, unless the controllers run with another --poll-interval"
+	return "at the interval of the controllers, by default every minute"
 }

@@ -26,7 +26,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/class"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
@@ -71,8 +72,14 @@ type Happening struct {
 	Over    bool      `json:"over,omitempty"` // of an error: no condition reports it any more
 }
 
-// Explain explains an object that was found.
+// Explain explains an object that was found, and whether it is protected from deletion.
 func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Explanation {
+	q := inquire(ctx, c, of)
+	q.noteProtection()
+	return q.Explanation
+}
+
+func inquire(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *inquiry {
 	o, role := of.Object, of.Kind.Role()
 	q := &inquiry{
 		ctx: ctx, cluster: c, kind: of.Kind, object: o, status: inspect.Conditions(o),
@@ -84,21 +91,23 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 	checks, next := []func(){q.checkDeletion, q.checkContent, q.checkConditions}, func() string { return "" } // checks: in the order of the output
 	switch role {
 	case inspect.RoleClaim:
-		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}, q.nextOfClaim
+		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.noteRotation, q.checkClass, q.checkResource}, q.nextOfClaim
+	case inspect.RoleClass:
+		checks = append(checks, q.checkConfig, q.checkNamespace)
 	case inspect.RoleManaged:
 		checks, next = []func(){
-			q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
-			q.checkExternal, q.checkDrift, q.noteReaders,
+			q.checkSeen, q.checkPaused, q.checkIgnored, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
+			q.checkExternal, q.checkDrift, q.noteRotation, q.noteReaders,
 		}, q.nextOfManaged
 	}
-	for _, check := range checks {
+	for _, check := range append([]func(){q.checkControllers}, checks...) {
 		check()
 	}
 	if q.State == StateFine && len(q.Blockers) > 0 {
 		q.State = StateWaiting
 	}
 	q.NextTry = next()
-	return q.Explanation
+	return q
 }
 
 type inquiry struct {
@@ -189,6 +198,8 @@ func (q *inquiry) lastStep(last *corev1.Event) *Happening {
 		steps = append(steps, Happening{At: q.ready.LastTransitionTime.Time, Message: "It became ready."})
 	case corev1.ConditionFalse:
 		steps = append(steps, Happening{At: q.ready.LastTransitionTime.Time, Message: fmt.Sprintf("It became not ready (%s).", q.ready.Reason)})
+	case corev1.ConditionUnknown:
+		steps = append(steps, Happening{At: q.ready.LastTransitionTime.Time, Message: "It can no longer be observed."})
 	}
 	if at := q.object.GetDeletionTimestamp(); at != nil {
 		steps = append(steps, Happening{At: at.Time, Message: "Its deletion was requested."})
@@ -228,7 +239,7 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 			return explain(e.Reason, e.Meaning, e.Action)
 		}
 	}
-	for _, e := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), target.Reasons(), providerconfig.Reasons()) {
+	for _, e := range slices.Concat(managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons()) {
 		if xpv1.ConditionReason(e.Reason) == reason {
 			return e
 		}
@@ -245,6 +256,7 @@ func nextOfFailure() map[xpv1.ConditionReason]string {
 	const calls = "As soon as calls to the external system are allowed again."
 	return map[xpv1.ConditionReason]string{
 		failure.CreateInterrupted:         "Not automatically: manual intervention is needed.",
+		failure.ExternalNameLost:          "Not automatically: manual intervention is needed.",
 		failure.WaitingForFinalizers:      "As soon as the other finalizers are removed.",
 		failure.WaitingForReferences:      "As soon as the object that it refers to can be used.",
 		failure.ExternalSystemUnreachable: calls,

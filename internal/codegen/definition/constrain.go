@@ -4,6 +4,7 @@
 package definition
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +15,15 @@ import (
 )
 
 func constrain(s *schema, k *model.Kind) {
+	if k.Role != model.Class && k.Role != model.Target {
+		limitName(s)
+	}
 	switch k.Role {
 	case model.Claim:
 		fixClaim(s, k)
-		checkSelector(s)
+		checkSelector(s, "spec", "classSelector")
 	case model.Class:
+		checkSelector(s, "specTemplate", "claims", "namespaceSelector")
 		openTemplate(s)
 	}
 	parameters := k.Lookup(k.Parameters)
@@ -48,9 +53,17 @@ func constrain(s *schema, k *model.Kind) {
 	}
 }
 
-// checkSelector refuses the expressions of a claim's selector that are invalid, which the type permits.
-func checkSelector(s *schema) {
-	expressions := []string{"spec", "classSelector", "matchExpressions"}
+// limitName refuses names that do not fit into the labels of external resources, nor into most external systems as a name. Existing
+// objects with longer names can still be changed, since API servers do not validate again what stays as it is.
+func limitName(s *schema) {
+	edit(s, []string{"metadata"}, func(s *schema) {
+		s.Properties = map[string]schema{"name": {Type: "string", MaxLength: new(int64(63))}}
+	})
+}
+
+// checkSelector refuses the expressions of a label selector that are invalid, which the type permits.
+func checkSelector(s *schema, selector ...string) {
+	expressions := append(selector, "matchExpressions")
 	edit(s, append(expressions, items), func(s *schema) {
 		edit(s, []string{"operator"}, func(s *schema) {
 			for _, operator := range []string{"In", "NotIn", "Exists", "DoesNotExist"} {
@@ -84,32 +97,35 @@ func fix(s *schema, k *model.Kind, place model.Place) {
 }
 
 // fixInitial keeps an immutable field of spec.initProvider, which may identify the external resource: after a change it would be
-// created again. What spec.forProvider sets has its own rule, and in lists spec.initProvider is used at creation only.
+// created again. What spec.forProvider sets has its own rule, and in lists spec.initProvider is used at creation only. A reference of
+// spec.forProvider may resolve after the creation, so that what it becomes must be the same. An object has a rule for each of its fields.
 func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
 	within := func(settings string, names []string) []string { return append([]string{settings}, names...) }
 	// The settings themselves always exist in forProvider, so that its name is not optional.
 	enforced := func(object string, names []string) string { return hasOptional(object+".forProvider", names...) }
-	free := enforced("oldSelf", below)
-	for _, r := range k.References() {
-		if r.Ref == place.Field() {
-			return // The resolved value has a rule.
-		}
-		if slices.Equal(r.Place, place) {
-			for _, companion := range r.Companions() {
-				free += " || " + enforced("oldSelf", steps(companion))
-			}
-		}
+	if slices.ContainsFunc(k.References(), func(r model.Reference) bool { return r.Ref == place.Field() }) {
+		return // The resolved value has a rule.
 	}
+	var parts []string
+	comparable := true // objects of different schemas are not
+	edit(s, within("spec", within("forProvider", below)), func(s *schema) {
+		parts, comparable = slices.Sorted(maps.Keys(s.Properties)), !containsObjects(s)
+	})
+	if len(parts) > 0 {
+		for _, part := range parts {
+			fixInitial(s, k, place, append(slices.Clone(below), part))
+		}
+		return
+	}
+	free := enforced("oldSelf", below)
 	initial := within("initProvider", below)
 	free += " || !" + hasOptional("oldSelf", initial...) + " || "
 	same := hasOptional("self", initial...) + " && " + plain("self", initial) + " == " + plain("oldSelf", initial)
 	now := enforced("self", below)
 	rule := free + "(" + now + " ? " + plain("self", within("forProvider", below)) + " == " + plain("oldSelf", initial) + " : " + same + ")"
-	edit(s, within("spec", within("forProvider", below)), func(s *schema) {
-		if containsObjects(s) { // Objects of different schemas cannot be compared.
-			rule = free + now + " || (" + same + ")"
-		}
-	})
+	if !comparable { // It stays where it is.
+		rule = free + "(!" + now + " && " + same + ")"
+	}
 	message := path(below) + " was set in spec.initProvider and is immutable: create another " + k.Noun() + " instead"
 	edit(s, []string{"spec"}, func(s *schema) { addRule(s, rule, message, "") })
 }

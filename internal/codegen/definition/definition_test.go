@@ -62,6 +62,37 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("required %v, size %+v", init.Required, init.Properties["size"])
 		}
 	})
+	t.Run("names fit into labels", func(t *testing.T) {
+		t.Parallel()
+		for _, definition := range []string{machines, "machineclaims.claims.cloud.example.org", "providerconfigs.cloud.example.org"} {
+			if got := at(t, definition, "metadata.name").MaxLength; got == nil || *got != 63 {
+				t.Errorf("names of %s have no bound", definition)
+			}
+		}
+	})
+	t.Run("descriptions begin with the name that users write (K11)", func(t *testing.T) {
+		t.Parallel()
+		for path, want := range map[string]string{
+			"spec.providerConfigRef": "providerConfigRef names ", "spec.initProvider": "initProvider are ",
+			"spec.providerConfigRef.name": "Name of ", "spec": "A MachineSpec ",
+		} {
+			if got := at(t, machines, path).Description; !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+	})
+	t.Run("selectors have no unknown operators", func(t *testing.T) {
+		t.Parallel()
+		for definition, selector := range map[string]string{
+			"machineclaims.claims.cloud.example.org":   "spec.classSelector",
+			"machineclasses.compute.cloud.example.org": "specTemplate.claims.namespaceSelector",
+			"gatewayclasses.network.cloud.example.org": "specTemplate.claims.namespaceSelector",
+		} {
+			if got := at(t, definition, selector+".matchExpressions[].operator").Enum; len(got) != 4 {
+				t.Errorf("%s of %s accepts %d operators", selector, definition, len(got))
+			}
+		}
+	})
 	t.Run("common fields have defaults (T24)", func(t *testing.T) {
 		t.Parallel()
 		policies, config := at(t, machines, "spec.managementPolicies"), at(t, machines, "spec.providerConfigRef")
@@ -98,21 +129,25 @@ func TestDescriptions(t *testing.T) {
 			definition: "machineclaims.claims.cloud.example.org", scope: apiextensionsv1.NamespaceScoped, status: true,
 			categories: "claim claims", columns: "PHASE CLASS RESOURCE READY SIZE AGE",
 		},
-		"cluster-scoped (K5, N1, N29, T22)": {
+		"cluster-scoped (K5, N1, N29, N39, T22)": {
 			definition: machines, scope: apiextensionsv1.ClusterScoped, status: true, short: "vm", config: "cloud.example.org",
-			categories: "crossplane managed cloud", columns: "READY SYNCED EXTERNAL-NAME SIZE AGE",
+			categories: "clustercrossplane clustermanaged clustercloud", columns: "READY SYNCED EXTERNAL-NAME SIZE AGE PHASE CLAIM-NAMESPACE CLAIM",
 		},
 		"namespaced, with a column of the author's (K5, N1, N29, T21, T22)": {
 			definition: "machines.compute.cloud.m.example.org", scope: apiextensionsv1.NamespaceScoped, status: true, short: "vm", config: "cloud.m.example.org",
 			categories: "crossplane managed cloud", columns: "READY SYNCED EXTERNAL-NAME SIZE AGE",
 		},
-		"a class (K24, K25, N10, T22)": {
-			definition: "machineclasses.compute.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
-			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
+		"a configuration (K51, N12)": {
+			definition: "providerconfigs.cloud.example.org", scope: apiextensionsv1.ClusterScoped, status: true,
+			categories: "clustercrossplane clusterprovider clustercloud", columns: "READY PROJECT USERS SECRET AGE",
+		},
+		"a class (K25, N10, N58, T22)": {
+			definition: "machineclasses.compute.cloud.example.org", scope: apiextensionsv1.ClusterScoped, status: true, short: "vmclass",
+			categories: "class classes", columns: "READY REASON PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
 			label:      "machineclaim.claims.cloud.example.org",
 			annotation: "machineclaim.claims.cloud.example.org,buildclaim.claims.cloud.example.org",
 		},
-		"a class by hand (T12, T13, N10)": {
+		"a class by hand, without a status (T12, T13, N10, N58)": {
 			definition: "gatewayclasses.network.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
 			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
 			label: "gatewayclaim.claims.cloud.example.org", annotation: "gatewayclaim.claims.cloud.example.org",

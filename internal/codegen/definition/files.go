@@ -77,6 +77,7 @@ func (l *loading) definitions(files memory) error {
 	}
 	ctx := l.GenerationContext
 	ctx.OutputRule = folder{files, filepath.Join(l.api.Dir, "crds")}
+	var protected protection
 	for _, kind := range crd.FindKubeKinds(p, metav1) {
 		p.NeedCRDFor(kind, nil)
 		definition, ok := p.CustomResourceDefinitions[kind]
@@ -84,13 +85,34 @@ func (l *loading) definitions(files memory) error {
 			continue
 		}
 		crd.FixTopLevelMetadata(definition)
-		complete(&definition, l.api)
+		complete(&definition, l.api, &protected)
+		names := goNames(p)
+		for _, version := range definition.Spec.Versions {
+			spell(version.Schema.OpenAPIV3Schema, names)
+		}
 		name := definition.Spec.Group + "_" + definition.Spec.Names.Plural + ".yaml"
 		if err := ctx.WriteYAML(name, "# "+model.GeneratedBy+"\n", []any{definition}, genall.WithTransform(bare)); err != nil {
 			return fmt.Errorf("generating the definition of %s: %w", kind, err)
 		}
 	}
+	if err := protected.write(&ctx); err != nil {
+		return fmt.Errorf("generating the admission policy: %w", err)
+	}
 	return nil
+}
+
+// goNames returns the fields whose names in Go are no words of a sentence, each with its names in JSON.
+func goNames(p *crd.Parser) map[string][]string {
+	names := map[string][]string{}
+	for _, info := range p.Types {
+		for _, field := range info.Fields {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if isWord := strings.EqualFold(name, field.Name) && strings.ToLower(name) == name; field.Name != "" && !isWord {
+				names[field.Name] = append(names[field.Name], name)
+			}
+		}
+	}
+	return names
 }
 
 // bare removes the fields that only the API server writes.
@@ -99,7 +121,7 @@ func bare(object map[string]any) error {
 	return genall.TransformRemoveCreationTimestamp(object)
 }
 
-func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
+func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API, protected *protection) {
 	for i := range d.Spec.Versions {
 		version := &d.Spec.Versions[i]
 		for _, pkg := range api.Packages {
@@ -109,6 +131,7 @@ func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
 			if k := pkg.Kind(d.Spec.Names.Kind); k != nil {
 				describe(d, version, k)
 				constrain(version.Schema.OpenAPIV3Schema, k)
+				protected.add(d, k)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
+	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -36,6 +37,19 @@ func edit(s *schema, at []string, change func(*schema)) {
 		edit(&property, at[1:], change)
 		s.Properties[at[0]] = property
 	}
+}
+
+// spell begins descriptions with the name of the field that users write: a Go comment begins with the name in Go.
+func spell(s *schema, names map[string][]string) {
+	for name := range s.Properties {
+		edit(s, []string{name}, func(s *schema) {
+			if first, rest, _ := strings.Cut(s.Description, " "); slices.Contains(names[first], name) {
+				s.Description = name + " " + rest
+			}
+			spell(s, names)
+		})
+	}
+	edit(s, []string{items}, func(s *schema) { spell(s, names) })
 }
 
 func addRule(s *schema, rule, message, fieldPath string) {
@@ -178,18 +192,31 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 	if len(d.Spec.Names.Categories) == 0 {
 		d.Spec.Names.Categories = categories(k, config, known)
 	}
+	if of := k.ManagedKind(); of != nil && len(d.Spec.Names.ShortNames) == 0 {
+		for name := range strings.SplitSeq(of.ResourceSetting("shortName"), ";") {
+			if name != "" {
+				d.Spec.Names.ShortNames = append(d.Spec.Names.ShortNames, name+"class")
+			}
+		}
+	}
 	if k.Role == model.Managed && known {
 		d.Labels = withDefault(d.Labels, configLabel, config)
+	}
+	if k.Role == model.Managed && k.Struct.Comment.Has(model.DataMarker) {
+		d.Labels = withDefault(d.Labels, meta.LabelKeyHoldsData, "true")
 	}
 	if kinds := k.ClaimKinds(); k.Role == model.Class && len(kinds) > 0 {
 		d.Labels = withDefault(d.Labels, meta.LabelKeyClaimKind, strings.ToLower(kinds[0]))
 		d.Annotations = withDefault(d.Annotations, meta.AnnotationKeyClaimKinds, strings.ToLower(strings.Join(kinds, ",")))
 	}
-	if k.Role != model.Class { // A class has no status (K24).
+	if k.Conditioned() {
 		version.Subresources = cmp.Or(version.Subresources, &apiextensionsv1.CustomResourceSubresources{})
 		version.Subresources.Status = cmp.Or(version.Subresources.Status, &apiextensionsv1.CustomResourceSubresourceStatus{})
 	}
-	version.AdditionalPrinterColumns = columns(k.Role, version.AdditionalPrinterColumns)
+	version.AdditionalPrinterColumns = columns(k, version.AdditionalPrinterColumns)
+	if k.Role == model.Managed && k.Scope == model.Cluster {
+		version.AdditionalPrinterColumns = append(version.AdditionalPrinterColumns, bondColumns()...)
+	}
 }
 
 func withDefault(to map[string]string, key, value string) map[string]string {
@@ -202,13 +229,20 @@ func categories(k *model.Kind, config string, known bool) []string {
 	all := map[model.Role][]string{
 		model.Claim: {"claim", "claims"}, model.Class: {"class", "classes"}, model.Target: {"target", "targets"},
 	}[k.Role]
-	switch {
-	case all != nil || !known:
+	if all != nil || !known {
 		return all
-	case k.Role == model.ProviderConfig:
-		return []string{"crossplane", "provider", provider(k.Package, config)}
 	}
-	return []string{"crossplane", "managed", provider(k.Package, config)}
+	all = []string{"crossplane", "managed", provider(k.Package, config)}
+	if k.Role == model.ProviderConfig {
+		all[1] = "provider"
+	}
+	// kubectl ignores -n for cluster-scoped kinds, so "delete managed --all -n infra" must not reach them (N39).
+	for i := range all {
+		if k.Scope == model.Cluster {
+			all[i] = crd.ClusterCategory + all[i]
+		}
+	}
+	return all
 }
 
 func provider(pkg *model.Package, config string) string {
@@ -219,8 +253,8 @@ func provider(pkg *model.Package, config string) string {
 type column = apiextensionsv1.CustomResourceColumnDefinition
 
 // columns returns those of the author between the default ones, or alone if the author replaces a default one (T22).
-func columns(role model.Role, own []column) []column {
-	before, after := defaultColumns(role)
+func columns(k *model.Kind, own []column) []column {
+	before, after := defaultColumns(k)
 	for _, d := range slices.Concat(before, after) {
 		if slices.ContainsFunc(own, func(c column) bool { return strings.EqualFold(c.Name, d.Name) }) {
 			return own
@@ -229,12 +263,12 @@ func columns(role model.Role, own []column) []column {
 	return slices.Concat(before, own, after)
 }
 
-func defaultColumns(role model.Role) (before, after []column) {
+func defaultColumns(k *model.Kind) (before, after []column) {
 	ready := column{Name: "READY", Type: "string", JSONPath: ".status.conditions[?(@.type=='Ready')].status"}
 	age := column{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}
-	switch role {
+	switch k.Role {
 	case model.ProviderConfig:
-		return nil, []column{
+		return []column{ready}, []column{
 			{Name: "USERS", Type: "integer", JSONPath: ".status.users"},
 			{Name: "SECRET", Type: "string", Priority: 1, JSONPath: ".spec.credentials.secretRef.name"}, age,
 		}
@@ -245,12 +279,15 @@ func defaultColumns(role model.Role) (before, after []column) {
 			{Name: "RESOURCE", Type: "string", JSONPath: ".spec.resourceRef.name"}, ready,
 		}, []column{age}
 	case model.Class:
-		return []column{
+		if k.Conditioned() {
+			before = []column{ready, {Name: "REASON", Type: "string", JSONPath: ".status.conditions[?(@.type=='Ready')].reason"}}
+		}
+		return append(before, []column{
 			{Name: "PROVIDER-CONFIG", Type: "string", JSONPath: ".specTemplate.providerConfigRef.name"},
 			{Name: "RECLAIM-POLICY", Type: "string", JSONPath: ".specTemplate.reclaimPolicy"},
 			{Name: "MAX", Type: "integer", JSONPath: ".specTemplate.claims.max"},
 			{Name: "DEFAULT", Type: "string", JSONPath: `.metadata.annotations.resourceclass\.crossplane\.io/is-default-class`},
-		}, []column{age}
+		}...), []column{age}
 	case model.Target:
 		return []column{
 			{Name: "RESOURCE", Type: "string", JSONPath: ".spec.clusterRef.name"},
@@ -262,4 +299,13 @@ func defaultColumns(role model.Role) (before, after []column) {
 		{Name: "SYNCED", Type: "string", JSONPath: ".status.conditions[?(@.type=='Synced')].status"},
 		{Name: "EXTERNAL-NAME", Type: "string", JSONPath: `.metadata.annotations.crossplane\.io/external-name`},
 	}, []column{age}
+}
+
+// bondColumns are for -o wide, of kinds that claims can be bound to: a Released object shows its former claim.
+func bondColumns() []column {
+	return []column{
+		{Name: "PHASE", Type: "string", Priority: 1, JSONPath: ".status.bindingPhase"},
+		{Name: "CLAIM-NAMESPACE", Type: "string", Priority: 1, JSONPath: ".spec.claimRef.namespace"},
+		{Name: "CLAIM", Type: "string", Priority: 1, JSONPath: ".spec.claimRef.name"},
+	}
 }

@@ -431,8 +431,8 @@ func authoredClass(k *model.Kind) string {
 	case k.Parameters != of.Parameters:
 		return fmt.Sprintf("%s does not have the settings of %s: add ForProvider %s `json:\"forProvider\"` to its specTemplate", k.Name, of.Name,
 			of.Parameters.Name)
-	case k.Struct.Field("Status") != nil:
-		return fmt.Sprintf("%s is a template and has no status: remove the field", k.Name)
+	case k.Conditioned() && k.Status != (model.Ref{Import: model.CommonPath, Name: "ClassStatus"}):
+		return fmt.Sprintf("the status of %s must be that of all classes: declare Status xpv1.ClassStatus `json:\"status,omitzero\"`, or remove it", k.Name)
 	case setsScope(k, model.Namespaced):
 		return fmt.Sprintf("%s is a class, which is always cluster-scoped: remove the scope", k.Name)
 	case len(k.ClaimKinds()) == 0:

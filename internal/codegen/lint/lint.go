@@ -198,7 +198,7 @@ func knownMarkers() (ofPackages, ofTypes, ofFields map[string]fit) {
 			"bowline:providerConfigGroup": text,
 		}, map[string]fit{
 			"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything,
-			model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds,
+			model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds, model.DataMarker: anything,
 		}, map[string]fit{
 			"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,
 			"bowline:compare": fitCompare, "bowline:default": fitDefault, "bowline:labels": fitLabels, "bowline:generated": fitGenerated,

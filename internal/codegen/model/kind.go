@@ -171,11 +171,14 @@ func refOf(f *Field, in *Package) Ref {
 }
 
 // ExplicitScope returns the scope that a marker of kubebuilder sets.
-func (k *Kind) ExplicitScope() Scope {
+func (k *Kind) ExplicitScope() Scope { return Scope(k.ResourceSetting("scope")) }
+
+// ResourceSetting returns a setting of the marker +kubebuilder:resource, empty if it is not set.
+func (k *Kind) ResourceSetting(name string) string {
 	for _, m := range k.Struct.Comment.Markers {
-		if _, after, found := strings.Cut(m.String(), "scope="); found && strings.HasPrefix(m.Name, "kubebuilder:resource") {
-			scope, _, _ := strings.Cut(after, ",")
-			return Scope(scope)
+		if _, after, found := strings.Cut(m.String(), name+"="); found && strings.HasPrefix(m.Name, "kubebuilder:resource") {
+			value, _, _ := strings.Cut(after, ",")
+			return value
 		}
 	}
 	return ""
@@ -193,6 +196,9 @@ const classSuffix = "Class"
 
 // ClassMarker requests a class for a managed kind. Its value is the claim kinds that the class satisfies.
 const ClassMarker = "bowline:class"
+
+// DataMarker declares that people store data in the external resources of a managed kind.
+const DataMarker = "bowline:holdsData"
 
 // ClaimsMarker has the claim kinds that a class of the author satisfies.
 const ClaimsMarker = "bowline:claims"
@@ -227,6 +233,9 @@ func (k *Kind) ClaimKinds() []string {
 	return kinds
 }
 
+// Conditioned is true for a kind with conditions. Only a class that its author declared may have none (N58).
+func (k *Kind) Conditioned() bool { return k.Role != Class || k.Status.Name != "" }
+
 // addClass adds none for a namespaced kind: teams could read the secrets of its managed resources (N28).
 func (p *Package) addClass(k *Kind) {
 	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declared[k.ClassName()] {
@@ -234,7 +243,7 @@ func (p *Package) addClass(k *Kind) {
 	}
 	p.Kinds = append(p.Kinds, &Kind{
 		Name: k.ClassName(), Role: Class, Scope: Cluster, Package: p, Struct: k.Struct, Source: k, Parameters: k.Parameters,
-		Spec: Ref{p.Path, k.ClassName() + "SpecTemplate"},
+		Spec: Ref{p.Path, k.ClassName() + "SpecTemplate"}, Status: Ref{CommonPath, "ClassStatus"},
 	})
 }
 

@@ -144,6 +144,7 @@ func accessorsFor(role model.Role) []accessor {
 			secret("SecretReference", "ConnectionSecretWriterTo"),
 			{"DeletionPolicy", "Spec.DeletionPolicy", "", common, "DeletionPolicy", "Orphanable"},
 			{"RecreatePolicy", "Spec.RecreatePolicy", "", common, "RecreatePolicy", "Recreatable"},
+			{"CredentialsPolicy", "Spec.Credentials", "", common, "CredentialsPolicy", "CredentialRotating"},
 			{"Drift", "Status.Drift", "[]", common, "FieldDifference", "Drifting"},
 			{"SecretInputs", "Status.SecretInputs", "[]", common, "SecretInput", "SecretInputRecorder"},
 			phase,
@@ -152,7 +153,10 @@ func accessorsFor(role model.Role) []accessor {
 			{"ReclaimPolicy", "Spec.ReclaimPolicy", "", common, "ReclaimPolicy", "Reclaimer"},
 			object("ClaimReference", "ClaimReferencer"), object("ClassReference", "ClassReferencer"),
 		},
-		model.ProviderConfig: {{"Users", "Status.Users", "", "", "int64", "UserCounter"}},
+		model.ProviderConfig: {
+			{"Users", "Status.Users", "", "", "int64", "UserCounter"},
+			{"PausedDeletions", "Status.PausedDeletions", "[]", common, "PausedNamespace", "DeletionPauser"},
+		},
 		model.Claim: {
 			{"ClassSelector", "Spec.ClassSelector", "*", model.MetaPath, "LabelSelector", "ClassSelector"},
 			object("ClassReference", "ClassReferencer"), object("ResourceReference", "ManagedResourceReferencer"),
@@ -163,6 +167,7 @@ func accessorsFor(role model.Role) []accessor {
 				"ProviderConfigReferencer"},
 			{"ReclaimPolicy", "SpecTemplate.ReclaimPolicy", "", common, "ReclaimPolicy", "Reclaimer"},
 			{"RecreatePolicy", "SpecTemplate.RecreatePolicy", "", common, "RecreatePolicy", "Recreatable"},
+			{"CredentialsPolicy", "SpecTemplate.Credentials", "", common, "CredentialsPolicy", "CredentialRotating"},
 			{"WriteConnectionSecretsToNamespace", "SpecTemplate.WriteConnectionSecretsToNamespace", "", "", "string",
 				"ConnectionSecretsNamespacer"},
 			{"ClaimLimits", "SpecTemplate.Claims", "", common, "ClaimLimits", "ClaimLimiter"},
@@ -210,6 +215,7 @@ type rules struct {
 	Lists               map[string][]string // fields of parameters.Rules that are lists of paths
 	Defaults, Generated map[string]string
 	Labels              string
+	HoldsData           bool
 }
 
 func rulesOf(pkg *model.Package) []rules {
@@ -231,6 +237,7 @@ func rulesOf(pkg *model.Package) []rules {
 func readRules(k *model.Kind, parameters *model.Struct) rules {
 	r := rules{
 		Type: k.Parameters.Name, Noun: k.Noun(), Lists: map[string][]string{}, Defaults: map[string]string{}, Generated: map[string]string{},
+		HoldsData: k.Struct.Comment.Has(model.DataMarker),
 	}
 	comparisons := map[string]string{
 		"set": "Sets", "ignoreCase": "IgnoreCase", "json": "JSON", "ignore": "Ignored", "writeOnly": "WriteOnly", "extra": "Extra",

@@ -70,6 +70,12 @@ func (r *Gadget) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolic
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Gadget) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gadget) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gadget) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gadget) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -118,6 +124,14 @@ func (l *GadgetList) GetItems() []resource.Managed {
 // Parameters returns a pointer to the settings of the template.
 func (r *GadgetClass) Parameters() *GadgetParameters { return &r.SpecTemplate.ForProvider }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *GadgetClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *GadgetClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *GadgetClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -139,6 +153,14 @@ func (r *GadgetClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *GadgetClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *GadgetClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.SpecTemplate.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *GadgetClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
+}
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *GadgetClass) SetWriteConnectionSecretsToNamespace(v string) {
@@ -219,6 +241,12 @@ func (r *Item) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy 
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Item) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Item) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Item) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Item) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -319,6 +347,14 @@ func (l *ItemClaimList) GetItems() []resource.Claim {
 // Parameters returns a pointer to the settings of the template.
 func (r *ItemClass) Parameters() *ItemParameters { return &r.SpecTemplate.ForProvider }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *ItemClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *ItemClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *ItemClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -340,6 +376,12 @@ func (r *ItemClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.Re
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *ItemClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *ItemClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.SpecTemplate.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *ItemClass) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.SpecTemplate.Credentials }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *ItemClass) SetWriteConnectionSecretsToNamespace(v string) {
@@ -433,3 +475,9 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
+
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }

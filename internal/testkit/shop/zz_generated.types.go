@@ -66,6 +66,10 @@ type GadgetClass struct {
 
 	// SpecTemplate is the template of the spec of each gadget.
 	SpecTemplate GadgetClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // GadgetClassList contains a list of GadgetClass.
@@ -145,6 +149,10 @@ type ItemClass struct {
 
 	// SpecTemplate is the template of the spec of each item.
 	SpecTemplate ItemClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // ItemClassList contains a list of ItemClass.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -26,7 +27,7 @@ func (s *System) Connect(ctx context.Context, _ *Thing) (managed.TypedExternalCl
 	err := s.call(ctx, "Connect", func() error { return nil })
 	switch {
 	case s.Chooses:
-		return &chooser{external{s: s}}, err
+		return &chooser{external: external{s: s}}, err
 	case s.Finds:
 		return finder{&external{s: s}}, err
 	default:
@@ -45,6 +46,8 @@ func (c *external) ReplaysCreate() bool { return c.s.Replays }
 func (c *external) UseSecretInputs(values map[string][]byte) {
 	c.s.Do(func(s *System) { s.Password = string(values["passwordSecretRef"]) })
 }
+
+func (c *external) Adoption() resource.Adoption { return c.s.Adoption }
 
 func (c *external) PollInterval() time.Duration { return c.s.Poll }
 
@@ -70,11 +73,12 @@ func (c *external) Observe(ctx context.Context, t *Thing) (o managed.ExternalObs
 			Failed:                  c.s.Failed,
 		}
 		if !c.s.Unlabelled {
-			o.Owner = &have.Owner
+			o.Owner, o.OwnerNamespace = &have.Owner, have.Namespace
 		}
 		t.Spec.ForProvider, t.Status.AtProvider = theirs, have.parameters()
 		t.SetConditions(xpv1.Available())
 	}
+	o.System, o.ID = c.s.Identity, have.ID
 	if c.s.Observed != nil {
 		c.s.Observed(t, &o)
 	}
@@ -125,8 +129,51 @@ func (f finder) FindCreated(ctx context.Context, t *Thing) (name string, err err
 	return f.s.find(ctx, t.GetUID())
 }
 
-// chooser is a client that chooses the password.
-type chooser struct{ external }
+// chooser is a client that chooses the password, and another one on request.
+type chooser struct {
+	external
+	pending string
+	overlap time.Duration
+}
+
+// NewCredentials returns another password each time, unless users choose it.
+func (c *chooser) NewCredentials() (fresh managed.ConnectionDetails, err error) {
+	c.s.Do(func(s *System) {
+		if s.UsersChoose {
+			err = errors.New("users choose the password")
+			return
+		}
+		s.rotated++
+		fresh = managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: fmt.Appendf(nil, "rotated-%d", s.rotated)}
+	})
+	return fresh, err
+}
+
+// UsePending takes the password that Update sets.
+func (c *chooser) UsePending(pending managed.ConnectionDetails, overlap time.Duration) {
+	c.pending, c.overlap = string(pending[xpv1.ResourceCredentialsSecretPasswordKey]), overlap
+}
+
+// Overlaps is true if the system can do that.
+func (c *chooser) Overlaps() (can bool) {
+	c.s.Do(func(s *System) { can = s.Overlaps })
+	return can
+}
+
+// HasPending is true unless the system is slow.
+func (c *chooser) HasPending() (has bool) {
+	c.s.Do(func(s *System) { has = !s.SlowUpdate })
+	return has
+}
+
+// Update sets the password, too.
+func (c *chooser) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
+	if c.pending != "" {
+		c.password = c.pending
+		c.s.Do(func(s *System) { s.Overlap = c.overlap })
+	}
+	return c.external.Update(ctx, t)
+}
 
 func (c *chooser) ChooseCredentials(_ context.Context, stored managed.ConnectionDetails) (managed.ConnectionDetails, error) {
 	if c.UseConnectionDetails(stored); c.password == "" {
@@ -179,6 +226,7 @@ func (f Functions) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 	of := kind.System[*System]{
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
 		Refused:    func(error) bool { return true },
+		Identify:   func(s *System) xpv1.ExternalSystem { return s.Identity },
 	}
 	connecter, _, err := kind.NewConnecter(of, f.kind(), ThingGroupVersionKind.GroupKind(), f.System)
 	if err != nil {
@@ -211,6 +259,7 @@ func (s *System) kind() kind.Kind[*System, Parameters, Parameters, answer] {
 			return s.update(ctx, r.Name, ownerIn(r), string(r.Secrets["passwordSecretRef"]), r.Parameters)
 		},
 		Delete:   func(ctx context.Context, s *System, r *request) error { return s.remove(ctx, r.Name) },
+		UniqueID: func(a *answer) string { return a.ID },
 		States:   map[string]kind.State{"broken": kind.Failed, "": kind.Ready},
 		Declared: func(a *answer) Parameters { return a.parameters() },
 		Observed: func(a *answer) Parameters { return a.parameters() },

@@ -14,8 +14,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // A Resource is an external resource.
@@ -27,7 +29,9 @@ type Resource struct {
 	Tags        map[string]string
 	AccessToken string
 
+	ID        string // empty: the system shows none
 	Owner     types.UID
+	Namespace string // label
 	Token     string
 	Neighbour string
 	Password  string
@@ -47,12 +51,21 @@ type System struct {
 
 	// VendorNames: the system chooses names.
 	VendorNames bool
+	// Adoption are the rules of the ProviderConfig.
+	Adoption resource.Adoption
 	// Unlabelled: the system stores no owner.
 	Unlabelled bool
 	// Replays: the system answers a repeated creation token with the first answer.
 	Replays bool
 	// Chooses: clients choose passwords before the creation, from the connection Secret if it has one.
 	Chooses bool
+	// UsersChoose: clients that choose passwords have no other one.
+	UsersChoose bool
+	// SlowUpdate: updates last until the test ends that.
+	SlowUpdate bool
+	// Overlaps: former passwords can be accepted beside new ones, for the Overlap of the last update that set one.
+	Overlaps bool
+	Overlap  time.Duration
 	// Finds: clients find the result of an interrupted create by its owner.
 	Finds bool
 	// Password of the last secret inputs.
@@ -60,6 +73,10 @@ type System struct {
 	// Zone and Tags are the system's defaults for a new resource.
 	Zone string
 	Tags map[string]string
+	// Numbers: the system gives every resource an ID of its own.
+	Numbers bool
+	// Identity of the system, if it shows any.
+	Identity xpv1.ExternalSystem
 	// Endpoint of every resource.
 	Endpoint string
 	// Stubborn: the system accepts updates and ignores them.
@@ -82,7 +99,7 @@ type System struct {
 	Updated  func(*Thing, *managed.ExternalUpdate)
 	Deleted  func(*Thing)
 
-	created int
+	created, rotated int
 }
 
 // NewSystem returns an empty system.
@@ -170,6 +187,9 @@ func (s *System) create(ctx context.Context, name string, want Resource, sent Pa
 		have = want
 		have.Zone, have.Tags = s.Zone, s.Tags
 		have.Password = cmp.Or(s.Password, want.Password, fmt.Sprintf("password-%d", s.created))
+		if s.Numbers {
+			have.ID = fmt.Sprint(s.created)
+		}
 		if s.Unlabelled {
 			have.Owner = ""
 		}

@@ -69,6 +69,12 @@ func (r *Thing) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Thing) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Thing) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Thing) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Thing) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

@@ -4,14 +4,17 @@
 package credentials_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -63,10 +66,10 @@ func TestSources(t *testing.T) {
 	variable := func(name string) xpv1.ProviderCredentials {
 		return xpv1.ProviderCredentials{Source: "Environment", Env: &xpv1.EnvSelector{Name: name}}
 	}
-	secret := xpv1.ProviderCredentials{
-		Source:    "Secret",
-		SecretRef: &xpv1.SecretKeySelector{Namespace: env.Namespace, Name: "api", Key: "key"},
+	in := func(namespace, name string) xpv1.ProviderCredentials {
+		return xpv1.ProviderCredentials{Source: "Secret", SecretRef: &xpv1.SecretKeySelector{Namespace: namespace, Name: name, Key: "key"}}
 	}
+	secret := in(env.Namespace, "api")
 	source := func(s xpv1.CredentialsSource) xpv1.ProviderCredentials { return xpv1.ProviderCredentials{Source: s} }
 	for name, tc := range map[string]struct {
 		closed      bool
@@ -74,7 +77,10 @@ func TestSources(t *testing.T) {
 		from        xpv1.ProviderCredentials
 		want, fails string
 	}{
-		"secret (R231)":                        {from: secret, want: "from a secret"},
+		"secret (R231)":                 {from: secret, want: "from a secret"},
+		"secret that is missing (R231)": {from: in(env.Namespace, "missing"), fails: "secret " + env.Namespace + "/missing does not exist: create it"},
+		"secret of a missing namespace (R231)": {
+			from: in("lacking", "missing"), fails: `namespace "lacking" of secret lacking/missing does not exist: create both`},
 		"no secretRef (R231)":                  {from: source("Secret"), fails: "needs secretRef"},
 		"unknown source (R231)":                {from: source("Letter"), fails: `use "Secret"`},
 		"identity (R231)":                      {from: source("InjectedIdentity")},
@@ -127,6 +133,53 @@ func TestSources(t *testing.T) {
 }
 
 // An address may be shown, credentials in it may not.
+// A file is mounted anew, as Kubernetes does with Secrets, or removed.
+func TestChangedFiles(t *testing.T) {
+	offered, _ := folders(t)
+	secrets := newSecrets(t, controlplanetest.New(t), credentials.WithFolders(offered), credentials.WithFileInterval(10*time.Millisecond))
+	changed := make(chan types.NamespacedName, 10)
+	secrets.OnChange(func(name types.NamespacedName) { changed <- name })
+	path := filepath.Join(offered, "key")
+	extract := func() (string, error) {
+		c, err := secrets.Extract(t.Context(), "", xpv1.ProviderCredentials{Source: "Filesystem", Fs: &xpv1.FsSelector{Path: path}})
+		return string(c.Value), err
+	}
+	if value, err := extract(); value != "from a file" || err != nil {
+		t.Fatalf("%q, %v", value, err)
+	}
+	for _, tc := range []struct {
+		name   string
+		change func() error
+	}{
+		{"replaced (R232)", func() error {
+			next := filepath.Join(offered, "next")
+			return errors.Join(os.WriteFile(next, []byte("rotated"), 0o600), os.Rename(next, filepath.Join(offered, "..data", "key")))
+		}},
+		{"removed (R232)", func() error { return os.Remove(path) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := tc.change(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case got := <-changed:
+				if got.Namespace != "" || got.Name != path {
+					t.Errorf("got %s", got)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("no callback")
+			}
+			if value, err := extract(); value == "from a file" {
+				t.Errorf("%q, %v", value, err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	if len(changed) > 0 {
+		t.Errorf("a change is reported twice: %s", <-changed)
+	}
+}
+
 func TestCheckEndpoint(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec string

@@ -10,6 +10,10 @@
 // a rotated credential is noticed at once, and no other Secrets are kept in memory (R232, N30). Variables and files are read
 // each time. Errors are classified as failure.ProviderConfigUnavailable.
 //
+// The connection Secret of a managed resource, or of a claim, may have the credentials of the server that it stands for. Then a change
+// is reported, too, when that becomes Ready: calls that failed may succeed from then on. Its kind is watched from the first such Secret
+// on, if it is in the manager's scheme.
+//
 // # Access
 //
 // A ProviderConfig also contains the address to which its credentials are sent, so its author can obtain everything that it may
@@ -19,10 +23,12 @@ package credentials
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,10 +60,13 @@ const (
 	// idle is how long a Secret is watched without being read. Every managed resource is polled within an hour, so Secrets in
 	// use are read more often.
 	idle = 2 * time.Hour
+	// fileInterval is how often files in use are read. Mounted Secrets replace whole folders, which a watch of files would miss.
+	fileInterval = 10 * time.Second
 )
 
 // Secrets reads credentials, those in Secrets through one watch per Secret. It is safe for concurrent use.
 type Secrets struct {
+	mgr       manager.Manager
 	client    kubernetes.Interface
 	variables []string // offered to ProviderConfigs
 	folders   []string // whose files are offered to ProviderConfigs
@@ -67,14 +76,25 @@ type Secrets struct {
 	mu        sync.Mutex
 	ctx       context.Context // of the watches; canceled when the manager stops
 	watched   map[types.NamespacedName]*watched
+	owners    map[schema.GroupVersionKind]bool // kinds of objects that control Secrets, which are watched
+	files     map[string]*file                 // by path
+	interval  time.Duration                    // between two reads of a file
 	swept     time.Time
 	listeners []func(types.NamespacedName)
+	served    func(types.NamespacedName) // see OnServed
 }
 
 type watched struct {
 	informer toolscache.SharedIndexInformer
 	lastRead time.Time
 	stop     context.CancelFunc
+}
+
+// A file is one that a ProviderConfig refers to.
+type file struct {
+	folder, name string
+	content      [sha256.Size]byte // a hash; zero for a file that cannot be read
+	lastRead     time.Time         // for a ProviderConfig
 }
 
 // An Option changes one thing about Secrets.
@@ -101,12 +121,13 @@ func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 		return nil, fmt.Errorf("creating client for secrets: %w", err)
 	}
 	watchCtx, cancel := context.WithCancel(context.Background())
-	s := &Secrets{client: c, now: time.Now, ctx: watchCtx, watched: map[types.NamespacedName]*watched{}}
+	s := &Secrets{mgr: mgr, client: c, now: time.Now, ctx: watchCtx, watched: map[types.NamespacedName]*watched{},
+		owners: map[schema.GroupVersionKind]bool{}, served: func(types.NamespacedName) {}, files: map[string]*file{}, interval: fileInterval}
 	for _, apply := range o {
 		apply(s)
 	}
 	return s, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
+		s.watchFiles(ctx)
 		s.mu.Lock()
 		cancel() // no watch starts after this
 		s.mu.Unlock()
@@ -136,7 +157,12 @@ func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 	return found.(*corev1.Secret), nil
 }
 
-// OnChange registers a callback for watched Secrets that are created, updated or deleted.
+// OnServed sets the callback, before those of OnChange, for Secrets of which the managed resource or claim becomes Ready. It must be set
+// before the manager starts.
+func (s *Secrets) OnServed(callback func(types.NamespacedName)) { s.served = callback }
+
+// OnChange registers a callback for Secrets and files that were read and are created, updated or deleted, and for Secrets of which the
+// managed resource or claim becomes Ready. A file has the name of its path, without a namespace.
 func (s *Secrets) OnChange(callback func(types.NamespacedName)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,13 +184,9 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	informer := informers.NewFilteredSecretInformer(s.client, key.Namespace, 0, toolscache.Indexers{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
 	})
-	changed := func(any) {
-		s.mu.Lock()
-		listeners := s.listeners
-		s.mu.Unlock()
-		for _, callback := range listeners {
-			callback(key)
-		}
+	changed := func(secret any) {
+		s.watchOwner(secret)
+		s.report(key)
 	}
 	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed,
@@ -173,7 +195,7 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 				changed(after)
 			}
 		},
-		DeleteFunc: changed,
+		DeleteFunc: func(any) { s.report(key) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching secret %s: %w", key, err)
@@ -182,6 +204,15 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	s.watched[key] = &watched{informer: informer, lastRead: now, stop: stop}
 	s.running.Go(func() { informer.RunWithContext(ctx) })
 	return informer, nil
+}
+
+func (s *Secrets) report(key types.NamespacedName) {
+	s.mu.Lock()
+	listeners := s.listeners
+	s.mu.Unlock()
+	for _, callback := range listeners {
+		callback(key)
+	}
 }
 
 // sweep stops the watches of Secrets that are no longer read, such as those of deleted ProviderConfigs.
@@ -257,6 +288,8 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 	name := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	secret, err := s.Get(ctx, name)
 	switch {
+	case apierrors.IsNotFound(err) && s.lacksNamespace(ctx, ref.Namespace):
+		return c, fmt.Errorf("namespace %q of secret %s does not exist: create both, or correct spec.credentials.secretRef", ref.Namespace, name)
 	case apierrors.IsNotFound(err):
 		return c, fmt.Errorf("secret %s does not exist: create it, or correct spec.credentials.secretRef", name)
 	case err != nil:
@@ -269,13 +302,19 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 	return c, nil
 }
 
+// lacksNamespace is true if a namespace certainly does not exist: a provider may lack the right to read namespaces.
+func (s *Secrets) lacksNamespace(ctx context.Context, name string) bool {
+	_, err := s.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
 func (s *Secrets) fromEnvironment(env *xpv1.EnvSelector) ([]byte, error) {
 	if env == nil {
 		return nil, errors.New("credentials source Environment needs env with the name of a variable")
 	}
 	if !slices.Contains(s.variables, env.Name) {
 		return nil, fmt.Errorf("environment variable %q is not offered to ProviderConfigs: allow it where the controller is set up, "+
-			"by option credentials.WithVariables", env.Name)
+			"by option credentials.WithVariables of the provider", env.Name)
 	}
 	value := os.Getenv(env.Name)
 	if value == "" {
@@ -295,13 +334,58 @@ func (s *Secrets) fromFile(fs *xpv1.FsSelector) ([]byte, error) {
 			continue
 		}
 		value, err := read(folder, within)
+		s.mu.Lock()
+		if s.files[fs.Path] == nil {
+			s.files[fs.Path] = &file{folder: folder, name: within, content: hash(value)}
+		}
+		s.files[fs.Path].lastRead = s.now()
+		s.mu.Unlock()
 		if err != nil {
 			return nil, fmt.Errorf("reading credentials from file %q of the controller: %w", fs.Path, err)
 		}
 		return value, nil
 	}
 	return nil, fmt.Errorf("file %q is not offered to ProviderConfigs: allow its folder where the controller is set up, "+
-		"by option credentials.WithFolders", fs.Path)
+		"by option credentials.WithFolders of the provider", fs.Path)
+}
+
+// watchFiles calls back about changes of the files in use until the context ends.
+func (s *Secrets) watchFiles(ctx context.Context) {
+	ticker := time.NewTicker(s.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		listeners, files := slices.Clone(s.listeners), maps.Clone(s.files)
+		s.mu.Unlock()
+		for path, f := range files {
+			value, _ := read(f.folder, f.name)
+			content := hash(value)
+			s.mu.Lock()
+			changed := content != f.content
+			if f.content = content; s.now().Sub(f.lastRead) >= idle {
+				delete(s.files, path)
+			}
+			s.mu.Unlock()
+			for _, callback := range listeners {
+				if changed {
+					callback(types.NamespacedName{Name: path})
+				}
+			}
+		}
+	}
+}
+
+// hash is zero for no value.
+func hash(value []byte) (sum [sha256.Size]byte) {
+	if len(value) > 0 {
+		sum = sha256.Sum256(value)
+	}
+	return sum
 }
 
 func read(folder, name string) ([]byte, error) {
@@ -378,7 +462,16 @@ func SecretOf(config client.Object) (name types.NamespacedName, ok bool, err err
 	return name, name.Name != "" && name.Namespace != "" && !foreign, nil
 }
 
-// Users returns the ProviderConfigs of a kind whose credentials are in a Secret.
+// fileOf returns the file that spec.credentials of a ProviderConfig refers to, named as by OnChange.
+func fileOf(config client.Object) (name types.NamespacedName, ok bool) {
+	spec, _, err := SpecOf(config)
+	if from := spec.Credentials; err == nil && from.Source == xpv1.CredentialsSourceFilesystem && from.Fs != nil {
+		return types.NamespacedName{Name: from.Fs.Path}, config.GetNamespace() == ""
+	}
+	return name, false
+}
+
+// Users returns the ProviderConfigs of a kind whose credentials are in a Secret, or in a file that is named as by OnChange.
 func Users(ctx context.Context, c client.Client, kind schema.GroupVersionKind, secret types.NamespacedName) (users []client.Object, err error) {
 	all, err := objects.List[client.Object](ctx, c, c.Scheme(), kind)
 	if err != nil {
@@ -389,7 +482,7 @@ func Users(ctx context.Context, c client.Client, kind schema.GroupVersionKind, s
 		if err != nil {
 			return nil, err
 		}
-		if ok && name == secret {
+		if file, is := fileOf(config); ok && name == secret || is && file == secret {
 			users = append(users, config)
 		}
 	}

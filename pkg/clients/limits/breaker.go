@@ -27,6 +27,8 @@ type response struct {
 	result result
 	after  time.Duration // throttled: for how long; zero if it names no time
 	why    string        // noResponse, untrusted: in what way
+	// certain is true for noResponse to a call that shows alone that the others would get none.
+	certain bool
 }
 
 // reason classifies a fault.
@@ -125,7 +127,7 @@ func (b *breaker) record(now time.Time, generation int, r response) {
 	case noResponse, untrusted:
 		if b.unanswered++; trial && b.fault == refused {
 			b.until = now.Add(b.pause(noResponse, 1))
-		} else if trial || b.unanswered >= tripAfter {
+		} else if trial || r.certain || b.unanswered >= tripAfter {
 			b.open(now, r.result, r.why)
 		}
 	}
@@ -152,6 +154,13 @@ func (b *breaker) open(now time.Time, fault result, why string) {
 	b.fault, b.why = fault, why
 	b.until = now.Add(b.pause(fault, b.step))
 	b.generation++
+}
+
+// retry ends the pause before the trial call. If that fails, pauses are short again.
+func (b *breaker) retry() {
+	if b.fault != unknown && b.fault != throttled {
+		b.until, b.step = time.Time{}, 0
+	}
 }
 
 // close closes the circuit. Calls in flight still count: after a pause many calls are sent at once, of which the first may be

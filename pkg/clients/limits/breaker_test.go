@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
@@ -199,6 +201,22 @@ func TestBreakerUnderLoad(t *testing.T) {
 	})
 }
 
+// A call that is refused a connection opens the circuit alone, unless its caller gave up. Its error keeps its text and class.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, dead := newLimiter(limits.Config{}), fmt.Errorf("login: %w", syscall.ECONNREFUSED)
+		for _, err := range []error{context.Canceled, dead} {
+			if got := l.Do(t.Context(), func(context.Context) error { return limits.Unreachable(err) }); got.Error() != err.Error() || !errors.Is(got, err) {
+				t.Errorf("got %v", got)
+			}
+		}
+		if err := l.Do(t.Context(), nothing); failure.Of(err).Reason != failure.ExternalSystemUnreachable || wait(t, err) != time.Second {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // Of several calls after a pause the first may be served, and the next throttled for longer and longer.
 func TestSlowDownAmongSuccesses(t *testing.T) {
 	t.Parallel()
@@ -239,6 +257,25 @@ func TestPauseSpreads(t *testing.T) {
 			if got := wait(t, l.Do(t.Context(), nothing)); got > 2*time.Minute {
 				t.Fatalf("callers that do not wait delay others by %v", got)
 			}
+		}
+	})
+}
+
+// Changes of health are reported, and whether a fault began or ended.
+func TestOnChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var faults []bool
+		r := limits.NewTestRegistry()
+		r.OnChange = func(_ limits.Key, fault bool) { faults = append(faults, fault) }
+		l := r.For(key, limits.Version{}, limits.Config{})
+		refused := func(context.Context) error { return limits.ErrRefused }
+		for _, call := range []func(context.Context) error{nothing, nothing, refused, refused, nothing, nothing} {
+			_ = l.Do(t.Context(), call)
+			time.Sleep(time.Minute)
+		}
+		if diff := cmp.Diff([]bool{false, true, true}, faults); diff != "" {
+			t.Errorf("the first answer, a fault that begins and its end (N12) -want +got:\n%s", diff)
 		}
 	})
 }

@@ -83,6 +83,10 @@ func classify(err error) response {
 	switch reason := failure.Of(err).Reason; {
 	case err == nil:
 		return response{result: served}
+	case errors.As(err, new(unreachableError)):
+		r := classifyNoResponse(err)
+		r.certain = true
+		return r
 	case errors.As(err, &retry):
 		return response{result: throttled, after: max(retry.RetryAfter(), 0)}
 	case errors.Is(err, ErrSlowDown), reason == failure.ExternalSystemThrottled:

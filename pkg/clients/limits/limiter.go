@@ -14,8 +14,8 @@
 // # Errors
 //
 // A call over the limits waits for up to one second, then fails with *NotSentError. So does every call while the circuit is open:
-// after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, or five calls without
-// a response, for a pause that doubles each time, after which one trial call is sent. failure.RetryAfter returns a different time
+// after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, a call marked by
+// Unreachable, or five calls without a response, for a pause that doubles each time, after which one trial call is sent. failure.RetryAfter returns a different time
 // for each caller, so that they do not come back all at once.
 package limits
 
@@ -87,7 +87,7 @@ type Limiter struct {
 	breaker   breaker
 	answered  bool
 	used      time.Time
-	changed   func(Key) // called after changes of health; nil: nothing
+	changed   func(Key, bool) // called after changes of health, see Registry.OnChange; nil: nothing
 }
 
 func newLimiter(key Key, version Version, c Config, random func() float64) *Limiter {
@@ -176,7 +176,7 @@ func (c *call) end(r response) {
 	knownNow, faultNow := l.health()
 	l.mu.Unlock()
 	if l.changed != nil && (knownNow != known || faultNow != fault) {
-		l.changed(l.key)
+		l.changed(l.key, faultNow != fault)
 	}
 }
 
@@ -282,6 +282,14 @@ var (
 	ErrRefused = failure.With(failure.ExternalSystemRefused, errors.New("the external system does not accept the credentials"))
 )
 
+// Unreachable marks the error of a call that was refused a connection, or waited in vain for one: the circuit opens at once, so that
+// not each of the first few calls waits as long. It keeps its text and classification.
+func Unreachable(err error) error { return unreachableError{err} }
+
+type unreachableError struct{ error }
+
+func (e unreachableError) Unwrap() error { return e.error }
+
 // A NotSentError reports that a call was not sent: it exceeds the limits, or the circuit is open.
 type NotSentError struct {
 	Key    Key            // of the ProviderConfig
@@ -324,8 +332,9 @@ type Version [sha256.Size]byte
 
 // A Registry holds the limiters of a provider. It is safe for concurrent use.
 type Registry struct {
-	// OnChange is called, if set before the first call, after changes of the health of a ProviderConfig.
-	OnChange func(Key)
+	// OnChange is called, if set before the first call, after changes of the health of a ProviderConfig. fault is true if a fault
+	// began or ended, false for the first answer.
+	OnChange func(key Key, fault bool)
 	random   func() float64 // in [0, 1), for jitter
 
 	mu       sync.Mutex
@@ -374,6 +383,19 @@ func (r *Registry) Check(key Key, version Version) (known bool, err error) {
 		err = failure.With(fault.reason(), &NotSentError{Key: key, Reason: fault.reason(), Why: l.breaker.why})
 	}
 	return known, err
+}
+
+// Retry lets the next call be sent as a trial although the circuit is open, since something changed from which the external system may
+// respond again, or accept the credentials.
+func (r *Registry) Retry(key Key) {
+	r.mu.Lock()
+	l := r.limiters[key]
+	r.mu.Unlock()
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.breaker.retry()
+	}
 }
 
 // Forget drops the limiter of a ProviderConfig that was deleted. Callers that hold the limiter may continue to use it.

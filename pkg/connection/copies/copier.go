@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,10 +56,10 @@ func Certain(context.Context) error { return nil }
 
 // A Result describes a copy after Copy.
 type Result struct {
-	Exists  bool  // from this managed resource, whether that still has a connection Secret or not
-	Created bool  // by this call
-	Lacking bool  // it lacks keys that the source lost
-	Problem error // with the content, for the team: mistakes in the templates of a claim, or what the source lost
+	Exists  bool   // from this managed resource, whether that still has a connection Secret or not
+	Created bool   // by this call
+	Kept    string // why it stays as it is, for the team: what the source lost
+	Problem error  // with the content, for the team: mistakes in the templates of a claim, or what it lacks because the source lost it
 }
 
 // Copy gives the owner the copy that it declares, and removes others that it has. While there is no source, or one
@@ -91,21 +90,22 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	case source == nil && !r.Exists:
 		return r, nil
 	case source == nil:
-		r.Problem = o.problem(mg, "is gone", fmt.Sprintf("Secret %q stays as it is until it is published again", o.key().Name))
+		r.Kept = fmt.Sprintf("The %s is gone. Secret %q stays as it is until it is published again.", o.source(mg), o.key().Name)
 		return r, nil
 	case r.Exists && len(lost) > 0 && (!isFrom(have, source) || len(connection.Missing(have, lost)) < len(lost)):
-		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), fmt.Sprintf("Secret %q stays as it is until your platform team adds what "+
-			"is missing; to do without, delete it, and it is created again", o.key().Name))
+		r.Kept = fmt.Sprintf("The %s lost %s. Secret %q stays as it is until your platform team adds what is missing; to do without, name "+
+			"another Secret in %s.", o.source(mg), connection.Describe(lost), o.key().Name, o.field)
 		return r, nil
 	}
 	data, mistake := o.content(source)
 	r.Exists, r.Problem = true, mistake
-	if r.Lacking = len(lost) > 0; r.Lacking {
-		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team; the conditions of the managed resource "+
-			"contain instructions")
+	if len(lost) > 0 {
+		message := fmt.Sprintf("the %s lost %s: ask your platform team; the conditions of the managed resource contain instructions",
+			o.source(mg), connection.Describe(lost))
 		if mistake != nil {
-			r.Problem = failure.ForTeam(failure.BadConnectionKeys, fmt.Sprintf("%v; %v", mistake, r.Problem), mistake)
+			message += "; " + mistake.Error()
 		}
+		r.Problem = &failure.Error{Reason: failure.ConnectionDetailsLost, Message: message}
 	}
 	if have != nil && isFrom(have, source) && agrees(source, have) && (!isImmutable(have) || equal(have.Data, data)) {
 		return r, nil

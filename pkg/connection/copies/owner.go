@@ -87,7 +87,7 @@ func (o Owner) content(source *corev1.Secret) (map[string][]byte, error) {
 	if o.isClaim() {
 		return connection.Content(o.object, source.Data)
 	}
-	return source.Data, nil
+	return connection.InUse(source.Data), nil
 }
 
 func (o Owner) newCopy(source *corev1.Secret, data map[string][]byte) *corev1.Secret {
@@ -103,7 +103,7 @@ func IsBlocked(err error) bool { return failure.Of(err).Reason == failure.Connec
 
 func (o Owner) foreign() error {
 	return &failure.Error{Reason: failure.ConnectionSecretUnavailable, Message: fmt.Sprintf("secret %q exists and does not belong to this "+
-		"%s: name another one in %s, or remove it", o.key().Name, o.noun, o.field)}
+		"%s: name another one in %s, or ask your platform team to delete it", o.key().Name, o.noun, o.field)}
 }
 
 // refused classifies a refused creation as blocked, unless the namespace is being deleted. No field of the error shows that a quota
@@ -117,10 +117,9 @@ func (o Owner) refused(err error) error {
 	return failure.ForTeam(failure.ConnectionSecretUnavailable, message, err)
 }
 
-// problem describes for the team what happened to the source, and what to do.
-func (o Owner) problem(mg resource.BindableManaged, what, then string) error {
-	return &failure.Error{Reason: failure.ConnectionDetailsLost,
-		Message: fmt.Sprintf("the connection Secret of managed resource %s %q %s: %s", o.from, mg.GetName(), what, then)}
+// source describes the source for the team.
+func (o Owner) source(mg resource.BindableManaged) string {
+	return fmt.Sprintf("connection Secret of managed resource %s %q", o.from, mg.GetName())
 }
 
 // Source returns the connection Secret of a managed resource, nil if it has none. One that the managed resource does not control

@@ -74,7 +74,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}, builder.WithPredicates(sources)).
 		For(&corev1.Secret{}, builder.WithPredicates(resource.NewPredicates(resource.IsPropagated()))).
 		WatchesRawSource(source.Func(r.enqueueForTemplates)).
-		WithOptions(queue.Options(mgr, workers, flow.ConflictDelay, maxBackoff)).
+		WithOptions(queue.Options(mgr, ControllerName, workers, flow.ConflictDelay, maxBackoff)).
 		Complete(r)
 }
 
@@ -201,7 +201,7 @@ func (v view) content(ctx context.Context, from, to *corev1.Secret) (map[string]
 	if err != nil {
 		data := map[string][]byte{}
 		maps.Copy(data, to.Data)
-		maps.Copy(data, from.Data)
+		maps.Copy(data, connection.InUse(from.Data))
 		return data, fmt.Errorf("reading the claim of secret %s: %w", client.ObjectKeyFromObject(to), err)
 	}
 	data, _ := connection.Content(claim, from.Data)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -185,18 +185,35 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-type recorder struct{ events []event.Event }
+type recorder struct {
+	events []event.Event
+	err    error
+}
 
 func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
 	r.events = append(r.events, e)
-	return errors.New("the namespace is being deleted")
+	return r.err
 }
 
-func TestEmit(t *testing.T) {
+func TestRecord(t *testing.T) {
 	t.Parallel()
-	r := &recorder{}
-	flow.Emit(t.Context(), r, logr.Discard(), &corev1.ConfigMap{}, event.Normal("A", "a"), event.Normal("B", "b"))
-	if len(r.events) != 2 {
-		t.Errorf("after one that was not recorded, N32: %v", r.events)
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for name, tc := range map[string]struct {
+		err   error
+		lines int
+	}{
+		"one that was not recorded stops no other (N32)":        {errors.New("connection refused"), 2},
+		"a namespace that is being deleted needs no line (N32)": {terminating, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines, r := 0, &recorder{err: tc.err}
+			log := funcr.New(func(string, string) { lines++ }, funcr.Options{})
+			flow.Record(t.Context(), r, log, &corev1.ConfigMap{}, event.Normal("A", "a"), event.Normal("B", "b"))
+			if len(r.events) != 2 || lines != tc.lines {
+				t.Errorf("%d events, %d lines, want %d", len(r.events), lines, tc.lines)
+			}
+		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +22,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -75,12 +78,36 @@ func Report(ctx context.Context, c client.Client, o Object, change func()) (writ
 	return true, nil
 }
 
-// Emit emits events. One that cannot be recorded, for example because its namespace is being deleted, fails nothing (N32).
+// Emit emits events, and logs them for people who read the log only.
 func Emit(ctx context.Context, to event.Recorder, log logr.Logger, about client.Object, events ...event.Event) {
 	for _, e := range events {
-		if err := to.Event(ctx, about, e); err != nil {
-			log.Info("Cannot record event", "object", client.ObjectKeyFromObject(about), "reason", e.Reason, "error", err.Error())
+		log.Info(e.Message, "object", nameOf(about), "reason", e.Reason)
+	}
+	Record(ctx, to, log, about, events...)
+}
+
+// nameOf is the name of an object in the log.
+func nameOf(o client.Object) string {
+	return strings.TrimPrefix(client.ObjectKeyFromObject(o).String(), "/")
+}
+
+// Record emits events that are logged already. One that cannot be recorded fails nothing (N32), and is not worth a line if the namespace
+// is being deleted with all its events.
+func Record(ctx context.Context, to event.Recorder, log logr.Logger, about client.Object, events ...event.Event) {
+	for _, e := range events {
+		if err := to.Event(ctx, about, e); err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			log.Info("Cannot record event", "object", nameOf(about), "reason", e.Reason, "error", err.Error())
 		}
+	}
+}
+
+// LogReady logs that an object became ready, or is no longer ready.
+func LogReady(log logr.Logger, before, now xpv1.Condition) {
+	switch is, was := now.Status == corev1.ConditionTrue, before.Status == corev1.ConditionTrue; {
+	case is && !was:
+		log.Info("Ready")
+	case was && !is && now.Reason != xpv1.ReasonDeleting:
+		log.Info("No longer ready", "reason", now.Reason)
 	}
 }
 
@@ -121,9 +148,9 @@ func (o Outcome) Ready() xpv1.Condition {
 // A TeamReport is what a pass reports on an object of a team besides its outcome.
 type TeamReport struct {
 	Happened  []event.Event
-	Mistake   error  // in the object, which keeps nothing from working; classified for the team
-	Remark    string // message of condition Ready if that is True
-	SetStatus func() // sets further fields of the status; may be nil
+	Remark    string       // message of condition Ready if that is True
+	Warning   event.Reason // of an event about the remark; empty for none
+	SetStatus func()       // sets further fields of the status; may be nil
 }
 
 // Note adds an event.
@@ -132,33 +159,40 @@ func (r *TeamReport) Note(reason event.Reason, message string) {
 }
 
 // A TeamSettler turns outcomes into conditions Ready, Synced, Stalled and Reconciling of claims and targets, which application
-// teams read.
+// teams read. Ready is never True beside a failure: a rejected object is not ready, and an error that is retried is reported on a ready
+// object only if it lasts, together with condition Ready of status Unknown (N51).
 type TeamSettler struct {
 	Client   client.Client
 	Recorder event.Recorder
 	Log      logr.Logger
 	Poll     time.Duration        // of objects that wait or were rejected
 	Pending  xpv1.ConditionReason // of condition Ready before the object is served; waiting for that is no event
+
+	failing sync.Map // when the failures in a row of an object began, by its UID
 }
 
+// patience is how long a retried error of a ready object is only logged.
+const patience = 10 * time.Second
+
 // Settle writes conditions, events and status if they changed, and returns when the next pass is due (N13).
-func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outcome) (reconcile.Result, error) {
+func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outcome) (reconcile.Result, error) {
 	Emit(ctx, s.Recorder, s.Log, of, r.Happened...)
 	switch {
-	case o.End == Gone, errors.Is(ctx.Err(), context.Canceled):
+	case o.End == Gone:
+		s.failing.Delete(of.GetUID())
+		return reconcile.Result{}, nil
+	case errors.Is(ctx.Err(), context.Canceled):
 		return reconcile.Result{}, nil
 	case o.End == Conflict:
 		return o.Result(s.Poll)
+	case s.isPassing(of, o):
+		result, failed := o.Result(s.Poll)
+		return result, queue.Logged(failed)
 	}
 	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
-	problem := cmp.Or(o.Err, r.Mistake)
 	ready, synced, state := s.ready(of, r, o), xpv1.ReconcileSuccess(), o.State()
-	if problem != nil { // without what only the platform team may read
-		synced = xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
-	}
-	if o.Err == nil && r.Mistake != nil { // it needs a change, unless the pass failed for another reason
-		class := failure.Of(r.Mistake)
-		state = xpv1.Stalled(class.Reason, class.Message)
+	if o.Err != nil { // without what only the platform team may read
+		synced = xpv1.ReconcileError(errors.New(failure.Of(o.Err).Message))
 	}
 	written, err := Report(ctx, s.Client, of, func() {
 		Set(of, ready, wasReady)
@@ -172,17 +206,39 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 	switch {
 	case apierrors.IsConflict(err):
 		return Conflicted().Result(s.Poll)
-	case err != nil:
+	case err != nil: // and nothing tells of the failure yet
 		return reconcile.Result{}, errors.Join(failed, client.IgnoreNotFound(err))
 	}
-	if e, speaks := s.event(o, r); speaks && written && !(Same(ready, wasReady) && Same(synced, wasSynced)) {
+	log := s.Log.WithValues("object", nameOf(of))
+	LogReady(log, wasReady, ready)
+	e, speaks := s.event(o, r)
+	switch news := written && !(Same(ready, wasReady) && Same(synced, wasSynced)); {
+	case !speaks || !news:
+	case o.Err == nil:
 		Emit(ctx, s.Recorder, s.Log, of, e)
+	default: // the log has the cause, too
+		log.Info("Cannot reconcile", "outcome", o.End.String(), "reason", e.Reason, "error", o.Err.Error())
+		Record(ctx, s.Recorder, s.Log, of, e)
 	}
-	return result, failed
+	return result, queue.Logged(failed)
 }
 
-// ready is condition Ready. A failure does not change it, unless it was never set or what the object waited for may have come.
-func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
+// isPassing is true for an error that is retried, of an object that was ready a moment ago and may be ready in the next pass.
+func (s *TeamSettler) isPassing(of Object, o Outcome) bool {
+	if o.End != Fail {
+		s.failing.Delete(of.GetUID())
+		return false
+	}
+	since, again := s.failing.LoadOrStore(of.GetUID(), time.Now())
+	passing := of.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue && !meta.WasDeleted(of) && time.Since(since.(time.Time)) < patience
+	if passing && !again {
+		s.Log.Info("Cannot reconcile, which is reported if it lasts", "object", nameOf(of), "reason", o.Reason, "error", o.Err.Error())
+	}
+	return passing
+}
+
+// ready is condition Ready. A failure leaves it as it is, unless it was never set or True, or what the object waited for may have come.
+func (s *TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 	was := of.GetCondition(xpv1.TypeReady)
 	switch {
 	case meta.WasDeleted(of):
@@ -193,15 +249,19 @@ func (s TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 		return xpv1.Available().WithMessage(r.Remark)
 	case was.Reason == "", was.Reason == s.Pending:
 		return xpv1.Waiting(s.Pending, "The last pass failed and is retried: see condition Synced.")
+	case was.Status == corev1.ConditionTrue:
+		unknown := xpv1.Waiting(xpv1.ConditionReason(o.Reason), "It was ready, and the last passes failed: see condition Synced.")
+		unknown.Status = corev1.ConditionUnknown
+		return unknown
 	default:
 		return was
 	}
 }
 
-func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
+func (s *TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
 	switch {
-	case o.End == Continue && r.Mistake != nil:
-		return event.Warning(event.Reason(failure.Of(r.Mistake).Reason), r.Mistake), true
+	case o.End == Continue && r.Warning != "":
+		return event.Warning(r.Warning, errors.New(r.Remark)), true
 	case o.Err != nil, o.End == Wait && o.Reason != event.Reason(s.Pending):
 		return event.Warning(o.Reason, errors.New(o.Ready().Message)), true
 	default:

@@ -46,16 +46,17 @@ func Of(mgr manager.Manager) Maker {
 	if !ptr.Deref(mgr.GetControllerOptions().UsePriorityQueue, true) {
 		return nil
 	}
-	return New(mgr.GetLogger())
+	return New(mgr.GetControllerOptions().Logger)
 }
 
-// Options are those of a controller with so many workers, 0 for the default, that retries a failed request with a backoff between two limits.
-func Options(mgr manager.Manager, workers int, least, most time.Duration) controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: workers,
-		NewQueue:                Of(mgr),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](least, most),
+// Options are those of a controller of a name with so many workers, 0 for the default, that retries a failed request with a backoff
+// between two limits; without limits with that of controller-runtime. Lines of controller-runtime go to its own log, see LogOf.
+func Options(mgr manager.Manager, name string, workers int, least, most time.Duration) controller.Options {
+	o := controller.Options{MaxConcurrentReconciles: workers, NewQueue: Of(mgr), LogConstructor: LogOf(mgr, name)}
+	if most > 0 {
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](least, most)
 	}
+	return o
 }
 
 // New returns what makes the queue of a controller.

@@ -4,28 +4,34 @@
 // Package redact keeps secrets out of text: errors, conditions, events, logs and spans.
 //
 // Secrets are found as they are and in their usual spellings: quoted by Go (%q, %+q) or in JSON, with doubled quotes as in
-// SQL, escaped for a URL's user, path or query, or in base64 with either alphabet, padded or not. Other spellings, such as
-// hexadecimal, parts of a secret and hashes are not found.
+// SQL, escaped for a URL's user, path or query, or in base64 with either alphabet, padded or not; also in one of these within another,
+// such as JSON in JSON. Other spellings, such as hexadecimal, parts of a secret and hashes are not found.
 package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Lengths in bytes from which secrets are looked for: shorter ones would hide ordinary words. Not every connection detail is
-// a secret.
+// Lengths in bytes. Shorter secrets would hide ordinary words.
 const (
-	shortestSecret = 4
-	shortestDetail = 8
+	shortestSecret = 4  // that is looked for
+	shortestDetail = 8  // of a connection detail that may not be a secret
+	shortestInWord = 12 // that is looked for within words
 )
 
 // hidden replaces a secret.
@@ -65,37 +71,83 @@ func textOf(err error) (text string, ok bool) {
 	return err.Error(), true
 }
 
-// Text returns text without the secrets. The longest are replaced first, so that nothing is left of a secret that contains
-// another.
+// Text returns text without the secrets; of those shorter than twelve bytes only whole words are found. The longest are replaced first,
+// so that nothing is left of a secret that contains another.
 func Text(text string, secrets [][]byte) string {
 	if text == "" {
 		return ""
 	}
-	for _, spelling := range spelled(secrets) {
-		text = strings.ReplaceAll(text, spelling, hidden)
+	for _, spelling := range spelled(secrets, len(text)) {
+		if len(spelling) >= shortestInWord {
+			text = strings.ReplaceAll(text, spelling, hidden)
+		} else {
+			text = replaceWord(text, spelling)
+		}
 	}
 	return text
 }
 
-// spelled returns the spellings of all secrets that are looked for, the longest first.
-func spelled(secrets [][]byte) []string {
-	var all []string
+// replaceWord replaces a short secret where it is not a part of a word.
+func replaceWord(text, secret string) string {
+	var safe strings.Builder
+	for begin := 0; ; {
+		at := strings.Index(text[begin:], secret)
+		if at < 0 {
+			safe.WriteString(text[begin:])
+			return safe.String()
+		}
+		at += begin
+		first, _ := utf8.DecodeRuneInString(secret)
+		last, _ := utf8.DecodeLastRuneInString(secret)
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(secret):])
+		inWord := inWord(before) && inWord(first) && !escape.MatchString(text[:at]) || inWord(last) && inWord(after)
+		if inWord {
+			safe.WriteString(text[begin : at+1])
+			begin = at + 1
+			continue
+		}
+		safe.WriteString(text[begin:at] + hidden)
+		begin = at + len(secret)
+	}
+}
+
+// escape is an escaped character whose last letter is no part of the word that follows.
+var escape = regexp.MustCompile(`(\\[abfnrtv]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|%[0-9A-F]{2})$`)
+
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// spelled returns the spellings of all secrets that are looked for, the longest first. Those above most bytes are left out, at once: a
+// Secret may hold a megabyte, and its spellings a hundred.
+func spelled(secrets [][]byte, most int) []string {
+	found := map[string]struct{}{}
 	for _, secret := range secrets {
-		if secret = bytes.TrimSpace(secret); len(secret) >= shortestSecret {
-			all = append(all, spellings(string(secret))...)
+		secret = bytes.TrimSpace(secret)
+		if len(secret) < shortestSecret || len(secret) > most {
+			continue
+		}
+		for _, once := range spellings(string(secret)) {
+			if len(once) > most {
+				continue
+			}
+			for _, twice := range spellings(once) {
+				if len(twice) <= most {
+					found[twice] = struct{}{}
+				}
+			}
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return all
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 }
 
 // spellings of a secret, none of which is shorter than the secret itself.
 func spellings(secret string) []string {
 	quoted, ascii := strconv.Quote(secret), strconv.QuoteToASCII(secret)
 	user := url.UserPassword("", secret).String()
+	doubled := strings.ReplaceAll(secret, "'", "''")
 	all := []string{
 		secret, quoted[1 : len(quoted)-1], ascii[1 : len(ascii)-1], url.QueryEscape(secret), url.PathEscape(secret), user[1:],
-		strings.ReplaceAll(secret, "'", "''"), strings.ReplaceAll(secret, `"`, `""`),
+		doubled, strings.ReplaceAll(doubled, `\`, `\\`), strings.ReplaceAll(secret, `"`, `""`),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)),
 		base64.RawURLEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
 	}
@@ -127,29 +179,61 @@ func end(text string, secrets [][]byte) string {
 	if !cut {
 		return text
 	}
-	for _, spelling := range spelled(secrets) {
-		for n := min(len(spelling), len(shown)); n >= shortestSecret; n-- {
-			if rest, ends := strings.CutSuffix(shown, spelling[:n]); ends {
-				return rest + hidden + "…"
+	longest := 0
+	for _, spelling := range spelled(beginnings(secrets, len(shown)), math.MaxInt) {
+		for n := min(len(spelling), len(shown)); n >= max(shortestSecret, longest+1); n-- {
+			if strings.HasSuffix(shown, spelling[:n]) {
+				longest = n
 			}
 		}
 	}
-	return text
+	if longest == 0 {
+		return text
+	}
+	return shown[:len(shown)-longest] + hidden + "…"
 }
 
-// Details returns the connection details that may be secrets: all but those that people need to understand an error, such as
-// the endpoint.
+// beginnings cuts long secrets so that the first n bytes of each spelling stay as they are: base64 in base64 spells nine bytes at a time,
+// and the nine after them may be a part of a character.
+func beginnings(secrets [][]byte, n int) [][]byte {
+	cut := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		secret = bytes.TrimSpace(secret)
+		cut[i] = secret[:min(len(secret), (n/9+2)*9)]
+	}
+	return cut
+}
+
+// Details returns the values of a Secret, or of connection details, that may be secrets: not those that people need to understand an
+// error, such as the endpoint and the name of the user, whatever the key that repeats them, nor short ones that are no credentials by
+// their key. Text finds short values as whole words only.
 func Details(details map[string][]byte) [][]byte {
-	var secrets [][]byte
+	var secrets, public [][]byte
 	for key, value := range details {
-		switch key {
-		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey,
-			xpv1.ResourceCredentialsSecretUserKey, xpv1.ResourceCredentialsSecretDatabaseKey:
-			continue
+		if publicKey.MatchString(key) {
+			public = append(public, value)
 		}
-		if len(value) >= shortestDetail {
+	}
+	for key, value := range details {
+		least := shortestDetail
+		if credentialKey.MatchString(key) || abbreviatedKey.MatchString(key) && !ordinary.Match(value) {
+			least = shortestSecret
+		}
+		isPublic := slices.ContainsFunc(public, func(p []byte) bool { return bytes.Equal(p, value) })
+		if len(value) >= least && !publicKey.MatchString(key) && (!isPublic || credentialKey.MatchString(key)) {
 			secrets = append(secrets, value)
 		}
 	}
 	return secrets
 }
+
+// Keys of connection details, in any case and spelling.
+var (
+	publicKey = regexp.MustCompile(
+		`(?i)^(endpoint|host|hostname|address|port|user|user-?name|db|dbname|database|project(-?id)?|region|schema|ssl-?mode)$`)
+	credentialKey = regexp.MustCompile(`(?i)password|passwd|passphrase|token|secret|credential|private|api-?key`)
+	// abbreviatedKey has these as words: DB_PASS, adminPin and pgpwd, not compass or pinned.
+	abbreviatedKey = regexp.MustCompile(`(?i:pwd)|(^|[^A-Za-z])(?i:pass|pin|pw|psk|otp)([^A-Za-z]|$)|[a-z](Pass|Pin|Pw|Psk|Otp)([^a-z]|$)`)
+	// ordinary values would be hidden all over a message, and are settings.
+	ordinary = regexp.MustCompile(`(?i)^(true|false|none|null)$`)
+)

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -95,7 +94,8 @@ type Classes struct {
 	definitions map[string]bool // by name: whether their classes are for these claims. An own kind has one until another offers it
 	listed      func() bool     // whether definitions holds all of them
 	kinds       map[string]*classKind
-	changed     bool // since the last notification
+	idle        map[string]schema.GroupVersionKind // those that were for these claims and have a definition: their informers end with it
+	changed     bool                               // since the last notification
 	listeners   []func() error
 }
 
@@ -109,6 +109,7 @@ func NewClasses(mgr manager.Manager, claims resource.ClaimKind, own ...resource.
 		wake:        make(chan struct{}, 1),
 		definitions: map[string]bool{},
 		kinds:       map[string]*classKind{},
+		idle:        map[string]schema.GroupVersionKind{},
 	}
 	for _, k := range own {
 		name := nameOfOwn(schema.GroupVersionKind(k))
@@ -162,7 +163,7 @@ func (c *Classes) List() ([]Class, error) {
 
 var errNotYet = errors.New("not known yet")
 
-// incomplete returns what is not known yet.
+// incomplete returns what is not known yet. Another user of a shared informer may have stopped it: then it is opened again.
 func (c *Classes) incomplete() error {
 	if c.listed == nil || !c.listed() {
 		return fmt.Errorf("listing definitions of classes: %w", errNotYet)
@@ -174,6 +175,9 @@ func (c *Classes) incomplete() error {
 	}
 	for name, k := range c.kinds {
 		if err := k.incomplete(); err != nil {
+			if k.informer != nil && !k.usable() {
+				c.signal()
+			}
 			return fmt.Errorf("listing %s: %w", name, err)
 		}
 	}
@@ -190,6 +194,13 @@ func (c *Classes) OffersClass(of schema.GroupKind) (bool, error) {
 		}
 	}
 	return false, c.incomplete()
+}
+
+// Offered is true if a provider has classes for these claims, also if there is none yet.
+func (c *Classes) Offered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.kinds) > 0
 }
 
 // OffersResource is true if classes for these claims provide managed resources of the kind.
@@ -211,33 +222,6 @@ func (c *Classes) set(k *classKind, name string, now *Class) {
 	c.signal()
 }
 
-// CacheDefinitions has a cache hold of custom resource definitions only those of classes, and of these only which claims they are for.
-func CacheDefinitions(o *cache.Options) {
-	ofClasses, err := labels.NewRequirement(meta.LabelKeyClaimKind, selection.Exists, nil)
-	if err != nil {
-		panic(err) // the label key is invalid
-	}
-	if o.ByObject == nil {
-		o.ByObject = map[client.Object]cache.ByObject{}
-	}
-	o.ByObject[objects.Metadata(definitionKind)] = cache.ByObject{Label: labels.NewSelector().Add(*ofClasses), Transform: strip}
-}
-
-// strip keeps of a definition what defined reads.
-func strip(o any) (any, error) {
-	if crd, ok := o.(*metav1.PartialObjectMetadata); ok {
-		crd.ObjectMeta = metav1.ObjectMeta{
-			Name:              crd.Name,
-			UID:               crd.UID,
-			ResourceVersion:   crd.ResourceVersion,
-			DeletionTimestamp: crd.DeletionTimestamp,
-			Labels:            crd.Labels,
-			Annotations:       map[string]string{meta.AnnotationKeyClaimKinds: crd.Annotations[meta.AnnotationKeyClaimKinds]},
-		}
-	}
-	return o, nil
-}
-
 // How long to wait while something is missing: the API server serves a kind shortly after it accepted the definition.
 const (
 	minBackoff = 50 * time.Millisecond
@@ -257,7 +241,7 @@ type classKind struct {
 }
 
 func (k *classKind) incomplete() error {
-	if k.err == nil && k.informer != nil && !k.registration.HasSynced() {
+	if k.err == nil && k.informer != nil && (!k.registration.HasSynced() || !k.usable()) {
 		return errNotYet
 	}
 	return k.err
@@ -308,10 +292,11 @@ func (c *Classes) sync(ctx context.Context) error {
 	definitions := maps.Clone(c.definitions)
 	c.mu.Unlock()
 	for name, k := range maps.Clone(c.kinds) {
-		if offers, defined := definitions[name]; !offers {
-			c.close(ctx, name, k, defined)
+		if !definitions[name] {
+			c.close(name, k)
 		}
 	}
+	c.endIdle(ctx, definitions)
 	for name, offers := range definitions {
 		if !offers || c.kinds[name].usable() {
 			continue
@@ -402,7 +387,7 @@ func (c *Classes) define(crd client.Object, exists bool) {
 		c.definitions[crd.GetName()] = !meta.WasDeleted(crd) &&
 			slices.Contains(claimKinds(crd), strings.ToLower(c.claims.GroupKind().String()))
 	}
-	if before || c.definitions[crd.GetName()] {
+	if _, idle := c.idle[crd.GetName()]; idle || before || c.definitions[crd.GetName()] {
 		c.signal()
 	}
 }
@@ -420,16 +405,33 @@ func claimKinds(crd client.Object) []string {
 	return kinds
 }
 
-// close stops watching classes that are not for these claims any more. Informers are shared and end with the definition only.
-func (c *Classes) close(ctx context.Context, name string, k *classKind, defined bool) {
+// close stops watching classes that are not for these claims any more.
+func (c *Classes) close(name string, k *classKind) {
 	c.store(name, nil)
 	if k.informer == nil {
 		return
 	}
-	err := k.informer.RemoveEventHandler(k.registration)
-	if !defined {
-		err = errors.Join(err, c.mgr.GetCache().RemoveInformer(ctx, untyped(k.gvk)))
-	}
+	c.logUnless(name, k.informer.RemoveEventHandler(k.registration))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle[name] = k.gvk
+}
+
+// endIdle ends informers without a definition. They are shared with others: while there is a definition, those may need them.
+func (c *Classes) endIdle(ctx context.Context, definitions map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.idle, func(name string, gvk schema.GroupVersionKind) bool {
+		offers, defined := definitions[name]
+		if !defined {
+			c.logUnless(name, c.mgr.GetCache().RemoveInformer(ctx, untyped(gvk)))
+		}
+		return offers || !defined
+	})
+}
+
+// logUnless logs why classes are still watched, unless the error is nil.
+func (c *Classes) logUnless(name string, err error) {
 	if err != nil {
 		c.log.Info("Cannot stop watching classes", "classes", name, "reason", err.Error())
 	}

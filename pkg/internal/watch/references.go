@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -49,6 +50,7 @@ type References struct {
 	mgr      manager.Manager
 	tracker  *reference.Tracker
 	arrivals *installation.Watcher // of kinds that are referred to and not installed yet
+	secrets  Secrets               // that objects take values from
 
 	mu       sync.Mutex
 	servers  map[schema.GroupKind]served
@@ -118,8 +120,12 @@ func (s *References) watch(kind schema.GroupVersionKind) bool {
 	return true
 }
 
-// WatchSecrets enqueues the owner, of a kind that is served, of a connection Secret that is deleted, or loses keys or its owner.
+// WatchSecrets enqueues the owner, of a kind that is served, of a connection Secret that is deleted, loses or changes values, gets those
+// that it had lost, loses its owner, or gets or loses ProviderConfigs that use it.
 func (s *References) WatchSecrets(ctx context.Context, kind schema.GroupVersionKind, c client.Reader) error {
+	if err := s.secrets.Begin(ctx, s.mgr); err != nil {
+		return err
+	}
 	informer, err := s.mgr.GetCache().GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching connection Secrets: %w", err)
@@ -127,16 +133,29 @@ func (s *References) WatchSecrets(ctx context.Context, kind schema.GroupVersionK
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*corev1.Secret), after.(*corev1.Secret)
-			if len(connection.Missing(is, slices.Collect(maps.Keys(was.Data)))) > 0 || !reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {
-				s.wakeOwner(ctx, kind, was, c)
-			}
+			changed := func(key string) bool { return !bytes.Equal(is.Data[key], was.Data[key]) }
+			always := slices.ContainsFunc(slices.Collect(maps.Keys(was.Data)), changed) || !slices.Equal(meta.UsersOf(was), meta.UsersOf(is)) ||
+				!reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences)
+			s.wakeOwner(ctx, kind, was, c, func(owner client.Object) bool {
+				keys := connection.CreatedKeys(owner)
+				return always || len(connection.Missing(is, keys)) < len(connection.Missing(was, keys))
+			})
 		},
-		DeleteFunc: func(o any) { s.wakeOwner(ctx, kind, objects.FromInformer(o), c) },
+		DeleteFunc: func(o any) {
+			s.wakeOwner(ctx, kind, objects.FromInformer(o), c, func(client.Object) bool { return true })
+		},
 	})
 	return err
 }
 
-func (s *References) wakeOwner(ctx context.Context, kind schema.GroupVersionKind, secret client.Object, c client.Reader) {
+// AwaitSecret has an object enqueued that takes a value from a Secret, once that is not in the given version any more.
+func (s *References) AwaitSecret(d reference.Dependent, secret types.NamespacedName, version string) {
+	s.secrets.Await(secret, version, d, func() { s.wake(d) })
+}
+
+// wakeOwner enqueues the owner of a Secret if it matters to it.
+func (s *References) wakeOwner(ctx context.Context, kind schema.GroupVersionKind, secret client.Object, c client.Reader,
+	matters func(owner client.Object) bool) {
 	if secret == nil { // of a deletion that the watch missed, only the name may be known
 		return
 	}
@@ -147,7 +166,9 @@ func (s *References) wakeOwner(ctx context.Context, kind schema.GroupVersionKind
 	for _, namespace := range []string{"", secret.GetNamespace()} { // the kind may be of either scope
 		name, o := types.NamespacedName{Namespace: namespace, Name: owner.Name}, s.example(kind)
 		if err := c.Get(ctx, name, o); err == nil && o.GetUID() == owner.UID {
-			s.wake(reference.Dependent{Kind: kind, Name: client.ObjectKeyFromObject(o)})
+			if matters(o) {
+				s.wake(reference.Dependent{Kind: kind, Name: client.ObjectKeyFromObject(o)})
+			}
 			return
 		}
 	}

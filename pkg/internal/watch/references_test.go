@@ -12,5 +12,5 @@ import (
 // A watch that missed the deletion of a Secret may know only its name.
 func TestDeletionOfAnUnknownSecret(t *testing.T) {
 	t.Parallel()
-	(&References{}).wakeOwner(t.Context(), schema.GroupVersionKind{}, nil, nil) // panics if it needs the Secret
+	(&References{}).wakeOwner(t.Context(), schema.GroupVersionKind{}, nil, nil, nil) // panics if it needs the Secret
 }

@@ -57,6 +57,8 @@ type Rules struct {
 	// Generated are references to Secrets, such as passwordSecretRef, that are replaced by a random value if the user gives none,
 	// each with the key of the connection Secret for the value (P62, P64).
 	Generated map[string]string
+	// HoldsData is true if people store data in the external resources of the kind (N38, N39).
+	HoldsData bool
 }
 
 func (r *Rules) ignores(at path) bool { return at.in(r.WriteOnly) || at.in(r.Ignored) }

@@ -243,7 +243,7 @@ func plain(name string) string {
 // isOwnership is true for the keys of ownership labels, also in the spelling of vendors that allow no dashes (P10, P13, N23).
 func isOwnership(key string) bool {
 	switch plain(key) {
-	case "crossplanekind", "crossplanename", "crossplaneprovider", "bowlineuid":
+	case "crossplanekind", "crossplanename", "crossplaneprovider", "bowlineuid", "bowlinenamespace":
 		return true
 	}
 	return false

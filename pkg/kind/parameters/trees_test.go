@@ -168,7 +168,8 @@ func TestFillLeavesOut(t *testing.T) {
 		},
 		"labels of ownership are not taken (P15)": {
 			spec: `{"tags": {"team": "a"}}`,
-			observed: `{"tags": {"crossplane-kind": "k", "crossplane-name": "n", "crossplane-provider": "p", "bowline-uid": "u"},
+			observed: `{"tags": {"crossplane-kind": "k", "crossplane-name": "n", "crossplane-provider": "p", "bowline-uid": "u",
+				"bowline-namespace": "s"},
 				"labels": {"crossplanekind": "k", "bowline_uid": "u", "x": "y"}}`,
 			want: `{"tags": {"team": "a"}, "labels": {"x": "y"}}`, filled: []string{"labels.x"},
 		},

@@ -18,6 +18,7 @@
 package claim
 
 import (
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -34,6 +35,9 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind) *Reconciler {
 	return scheduling.NewReporter(mgr, of)
 }
 
-// CacheDefinitions has a manager's cache hold no more of custom resource definitions than the controllers of claims need: of those
-// that define classes, which claims they are for. Without it the cache holds the metadata of all definitions.
-func CacheDefinitions(o *cache.Options) { watch.CacheDefinitions(o) }
+// NewCache returns a cache for option NewCache of a manager. Of custom resource definitions it holds no more than the controllers of
+// claims need: of those that define classes, which claims they are for. A usual cache holds the metadata of all definitions, and its
+// controllers do not start while the definition of a class that is watched already is missing.
+func NewCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
+	return watch.NewCache(config, o)
+}

@@ -21,6 +21,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
@@ -79,8 +80,8 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		if o := r.withdraw(ctx, p, mg); o.End != flow.Continue {
 			return o
 		}
-		return flow.Refuse(xpv1.ReasonNotAllowed, "managed resource %s %q does not allow this claim: name another one in "+
-			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in "+
+		return flow.Refuse(xpv1.ReasonNotAllowed, "managed resource %s %q does not allow this claim: delete the claim and create "+
+			"it again with another one in spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in "+
 			"its annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
 			meta.AnnotationKeyAllowedNamespaces)
 	case meta.WasDeleted(mg):
@@ -235,6 +236,12 @@ func (r *Reconciler) showResource(ctx context.Context, p *pass) flow.Outcome {
 	}))
 }
 
+// passRotation passes a request for new credentials, or its end, on to the managed resource (N50).
+func (r *Reconciler) passRotation(ctx context.Context, p *pass) flow.Outcome {
+	p.Remark = strings.TrimSpace(p.Remark + " " + meta.IgnoredRotation(p.claim))
+	return fail("passing the request for new credentials on", connection.PassRotation(ctx, r.client, p.claim, p.managed))
+}
+
 // copySecret requests the copy of a bound claim, and reports what keeps it from being created or complete (R270, R271, R278).
 func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 	to := p.claim.GetWriteConnectionSecretToReference()
@@ -243,14 +250,19 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 	switch {
 	case copies.IsBlocked(err):
 		r.log.V(1).Info("The claim cannot have its Secret", "claim", client.ObjectKeyFromObject(p.claim), "cause", errors.Unwrap(err))
-		return flow.RejectedAs(xpv1.ReasonBinding, err)
+		if err := r.refused.AwaitSecret(err, p.claim); err != nil {
+			return fail("watching what keeps the claim from its Secret", err)
+		}
+		return flow.RejectedAs(failure.ConnectionSecretUnavailable, err)
 	case err != nil:
 		return fail("writing the connection Secret of the claim", err)
 	case wanted && !secret.Exists:
 		return flow.AwaitAs(xpv1.ReasonBinding, "Managed resource %s %q has published no connection details yet. Wait until it "+
 			"does; if its kind has none, remove spec.writeConnectionSecretToRef.", r.managedKind.Kind, p.managed.GetName())
 	}
-	p.Mistake, p.lacking = secret.Problem, secret.Lacking
+	if p.problem, p.Remark = secret.Problem, secret.Kept; p.Remark != "" {
+		p.Warning = event.Reason(failure.ConnectionDetailsLost)
+	}
 	return flow.Next()
 }
 
@@ -268,13 +280,19 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) flow.Outcome {
 	return r.awaitManaged(xpv1.ReasonBinding, p.managed)
 }
 
-// checkReady has the claim show whether its managed resource can be used, for which its Secret has to be complete (R282).
+// checkReady has the claim show whether its managed resource can be used, for which its Secret has to be as declared (R282, N51).
 func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
-	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse {
+	ready := p.managed.GetCondition(xpv1.TypeReady)
+	usable := ready.Status == corev1.ConditionTrue || ready.Reason == "" || ready.Reason == failure.ConnectionDetailsLost
+	if !usable { // if connection details were lost, the claim's Secret may have them
 		return r.awaitManaged(xpv1.ReasonUnavailable, p.managed)
 	}
-	if p.lacking {
-		return flow.RejectedAs(failure.ConnectionDetailsLost, p.Mistake)
+	if p.problem != nil {
+		return flow.RejectedAs(failure.Of(p.problem).Reason, p.problem)
+	}
+	if failed := xpv1.FailureOf(p.managed); p.Remark == "" && failed.Reason != "" && failed.Reason != failure.ExternalSystemThrottled {
+		p.Remark = fmt.Sprintf("Managed resource %s %q is usable, but its last reconcile failed%s", r.managedKind.Kind, p.managed.GetName(),
+			forTeam(failed))
 	}
 	return flow.Next()
 }
@@ -282,7 +300,7 @@ func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 // checkSelector has the claim show that a changed selector has no effect.
 func (r *Reconciler) checkSelector(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.claim.GetClassReference()
-	if p.claim.GetClassSelector() == nil || !objects.IsOf(ref, r.classKind) {
+	if p.Remark != "" || p.claim.GetClassSelector() == nil || !objects.IsOf(ref, r.classKind) {
 		return flow.Next()
 	}
 	class := r.newClass()
@@ -300,29 +318,53 @@ func (r *Reconciler) awaitManaged(reason xpv1.ConditionReason, mg resource.Binda
 	if xpv1.FailureOf(mg).Reason == failure.ExternalResourceLost {
 		return flow.Refuse(xpv1.ReasonResourceLost, "%s", r.whyNotReady(mg))
 	}
-	return flow.AwaitAs(reason, "%s", r.whyNotReady(mg))
+	o := flow.AwaitAs(reason, "%s", r.whyNotReady(mg))
+	if o.Cause = xpv1.FailureOf(mg).Reason; isNameUnusable(o.Cause) {
+		o.Cause = failure.InvalidSettings
+	}
+	return o
+}
+
+// isNameUnusable is true for the causes of an external name that cannot be used. Teams do not learn which, since that would show the
+// names of others.
+func isNameUnusable(cause failure.Reason) bool {
+	return cause == failure.ExternalNameTaken || cause == failure.ExternalNameReserved
 }
 
 // whyNotReady returns why a managed resource cannot be used, from reasons and messages that are for teams (N41).
 func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
 	what := fmt.Sprintf("Managed resource %s %q", r.managedKind.Kind, mg.GetName())
 	ready, synced, failed := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(mg)
+	unusable := isNameUnusable(failed.Reason)
+	if unusable {
+		failed.Message = ""
+	}
 	switch {
 	case synced.Reason == xpv1.ReasonReconcilePaused:
 		return what + " is paused. Ask your platform team to resume it."
-	case failed.Reason == failure.ExternalNameTaken && meta.IsExternalNameProposed(mg):
-		return fmt.Sprintf("%s is not created: the external name %q, which the claim proposes, is taken. Delete the claim and create it "+
-			"again with another name in its annotation %s, or without one.", what, meta.GetExternalName(mg), meta.AnnotationKeyExternalName)
+	case unusable && meta.IsExternalNameProposed(mg):
+		return fmt.Sprintf("%s is not created: the external name %q, which the claim proposes, cannot be used. Delete the claim and create "+
+			"it again with another name in its annotation %s, or without one.", what, meta.GetExternalName(mg), meta.AnnotationKeyExternalName)
 	case failed.Reason == failure.InvalidSettings && failed.Message != "":
 		return fmt.Sprintf("%s is not ready (%s): %s. If the claim sets it, delete the claim and create it again with another value; "+
 			"otherwise ask your platform team.", what, failed.Reason, strings.TrimSuffix(failed.Message, "."))
-	case failed.Message != "":
-		return fmt.Sprintf("%s is not ready (%s): %s", what, failed.Reason, failed.Message)
 	case failed.Reason != "", synced.Status == corev1.ConditionFalse:
-		return what + " is not ready. Ask your platform team, which can see the cause in the conditions of the managed resource."
+		return what + " is not ready" + forTeam(failed)
 	case ready.Status == corev1.ConditionFalse:
 		return fmt.Sprintf("%s is not ready yet (%s). Wait until it is.", what, ready.Reason)
 	default:
 		return what + " is not ready yet. Wait until it is."
 	}
+}
+
+// forTeam completes a sentence with a failure of a managed resource, of which the team reads the reason and the message for teams.
+func forTeam(failed xpv1.CurrentFailure) string {
+	reason := ""
+	if failed.Reason != "" {
+		reason = fmt.Sprintf(" (%s)", failed.Reason)
+	}
+	if failed.Message != "" {
+		return reason + ": " + failed.Message
+	}
+	return reason + ". Ask your platform team, which can see the cause in the conditions of the managed resource."
 }

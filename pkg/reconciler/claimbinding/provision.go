@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -62,8 +64,11 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 			return fail("reading the labels of the claim's namespace", err)
 		}
 		if !selector.Matches(labels.Set(ns.Labels)) {
-			return flow.Refuse(xpv1.ReasonNotAllowed, "class %q does not allow claims of namespace %q: use another one, or ask "+
-				"your platform team to allow it", name, p.claim.GetNamespace())
+			if err := r.refused.AwaitNamespace(); err != nil {
+				return fail("watching the claim's namespace", err)
+			}
+			return flow.Refuse(xpv1.ReasonNotAllowed, "class %q does not allow claims of namespace %q: name another one in "+
+				"spec.classRef, or ask your platform team to allow it", name, p.claim.GetNamespace())
 		}
 	}
 	p.class = class
@@ -104,6 +109,10 @@ func NewObjectMetaConfigurator(t runtime.ObjectTyper) ManagedConfigurator {
 		proposed := meta.GetExternalName(cm)
 		if proposed == "" || meta.GetExternalName(mg) != "" {
 			return nil
+		}
+		if err := meta.CheckProposedName(proposed); err != nil {
+			return failure.ForTeam(failure.InvalidSettings, fmt.Sprintf("%v, and create the claim again with it in the annotation %s", err,
+				meta.AnnotationKeyExternalName), err)
 		}
 		meta.SetExternalName(mg, proposed)
 		annotations := mg.GetAnnotations()
@@ -146,6 +155,10 @@ func (r *Reconciler) complete(p *pass, mg resource.BindableManaged) {
 	to, settable := mg.(resource.Recreatable)
 	if from, ok := p.class.(resource.Recreatable); ok && settable {
 		to.SetRecreatePolicy(cmp.Or(to.GetRecreatePolicy(), from.GetRecreatePolicy()))
+	}
+	connection.InheritPolicy(mg, p.class)
+	if protect, set := p.class.GetAnnotations()[meta.AnnotationKeyProtect]; set {
+		mg.SetAnnotations(labels.Merge(labels.Set{meta.AnnotationKeyProtect: protect}, mg.GetAnnotations()))
 	}
 	if mg.GetWriteConnectionSecretToReference() == nil {
 		mg.SetWriteConnectionSecretToReference(&xpv1.SecretReference{ // a name that no other claim has (R215)
@@ -225,15 +238,15 @@ func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	fields := sets.New[string]()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
-			fields.Insert(cause.Field)
+			fields.Insert(strings.TrimPrefix(cause.Field, "spec.forProvider."))
 		}
 	}
-	what := ""
-	if fields.Delete(""); fields.Len() > 0 {
-		what = " (" + strings.Join(sets.List(fields), ", ") + ")"
+	what := "settings"
+	if fields.Delete("", "<nil>", "spec"); fields.Len() > 0 { // those of rules about the whole object
+		what = strings.Join(sets.List(fields), ", ")
 	}
-	return flow.Refuse(xpv1.ReasonBinding, "class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
-		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what)
+	return flow.Refuse(xpv1.ReasonBinding, "the API server does not accept %s of the %s that class %q and this claim describe: if the claim "+
+		"sets it, correct the claim; otherwise ask your platform team to correct the class", what, r.managedKind.Kind, p.class.GetName())
 }
 
 // As the API server appends characters to a generateName: it shortens the base, and avoids vowels, which could spell words.

@@ -50,7 +50,6 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
@@ -81,10 +80,14 @@ type Reconciler struct {
 	configurators []ManagedConfigurator
 	recorder      event.Recorder
 	log           logr.Logger
+	settler       *flow.TeamSettler
 
 	copies  *copies.Copier
 	needing watch.Needs
+	watches watch.OnDemand
+	refused *watch.Refused
 	indexed bool // managed resources by the claim that they name
+	data    bool // people store data in the external resources
 }
 
 // A ReconcilerOption changes one thing about a Reconciler.
@@ -96,6 +99,10 @@ type ReconcilerOption func(*Reconciler)
 func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
 	return func(r *Reconciler) { r.configurators = c }
 }
+
+// WithData has the reconciler keep the managed resource of a claim that is gone without having been released, because its finalizer was
+// removed by force: people store data in external resources of the kind (N56).
+func WithData(held bool) ReconcilerOption { return func(r *Reconciler) { r.data = held } }
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source claimbinding/<controller name>.
 func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
@@ -120,9 +127,11 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 		needing:       watch.Needs{Client: mgr.GetClient(), Kind: schema.GroupVersionKind(of), Index: name + "/needs"},
 	}
+	r.refused = watch.NewRefused(&r.needing, &r.watches)
 	for _, apply := range o {
 		apply(r)
 	}
+	r.settler = &flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonBinding}
 	// Panic now where the scheme lacks a kind.
 	_, _, _ = r.newClaim(), r.newClass(), r.newManaged()
 	_ = objects.MustNewList(r.scheme, r.managedKind)
@@ -155,7 +164,7 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 		return []step{awaitFinalizers, r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
-		r.bind, r.copySecret, r.showResource, r.checkReady, r.checkSelector}
+		r.bind, r.copySecret, r.showResource, r.passRotation, r.checkReady, r.checkSelector}
 }
 
 // serves is true for claims of this controller: those that name a managed resource of its kind, or none and a class of its kind
@@ -186,8 +195,8 @@ type pass struct {
 	class   resource.Class           // nil for a claim that has its managed resource
 	planned resource.BindableManaged // to be created
 	managed resource.BindableManaged
-	bound   bool // claim and managed resource, on both sides
-	lacking bool // the claim's Secret lacks keys that the source lost
+	bound   bool  // claim and managed resource, on both sides
+	problem error // with the content of the claim's Secret
 	flow.TeamReport
 }
 
@@ -196,8 +205,7 @@ type step = flow.Step[*pass]
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
 	p.SetStatus = func() { p.claim.SetBindingPhase(p.phase(o)) }
-	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonBinding}
-	return s.Settle(ctx, p.claim, p.TeamReport, o)
+	return r.settler.Settle(ctx, p.claim, p.TeamReport, o)
 }
 
 // phase is the binding phase of the claim. A failure does not change it, nor does a deletion that waits.
@@ -231,44 +239,6 @@ const (
 	ReasonProvisioned event.Reason = "ProvisionedManagedResource" // a managed resource was created for the claim
 	ReasonBound       event.Reason = "BoundManagedResource"       // claim and managed resource are bound to each other
 	ReasonDeleted     event.Reason = "DeletedManagedResource"     // the managed resource of a deleted claim was deleted
-	ReasonReleased    event.Reason = "ReleasedManagedResource"    // the managed resource of a deleted claim was kept
+	ReasonReleased    event.Reason = "ReleasedManagedResource"    // the managed resource of a claim that is gone was kept
 	ReasonCannotBind  event.Reason = "CannotBindClaim"            // a pass failed and is retried
 )
-
-// Reasons returns an explanation of every reason that claims show in condition Ready or in events, from all controllers: those first
-// that keep a claim from being ready.
-func Reasons() []event.Explanation {
-	return []event.Explanation{
-		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels of the selector, or there is no default class.",
-			"List the labels of classes: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform "+
-				"team for a class."),
-		event.Explain(event.Reason(xpv1.ReasonAmbiguousDefaultClass), "There are several default classes, and the claim selects none.",
-			"Select one in spec.classSelector, or ask your platform team to keep one default class."),
-		event.Explain(event.Reason(xpv1.ReasonClassNotFound),
-			"The class in spec.classRef does not exist, or no provider serves classes of its kind.",
-			"List the classes: kubectl get classes. Then correct spec.classRef, or ask your platform team for the class."),
-		event.Explain(event.Reason(xpv1.ReasonResourceNotFound), "No provider has managed resources of the kind in spec.resourceRef for such "+
-			"claims.", "Delete the claim and create it again with a managed resource, or with a class."),
-		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The class or the managed resource does not permit the claim's namespace.",
-			"Select another one, or ask your platform team to permit your namespace."),
-		event.Explain(event.Reason(xpv1.ReasonLimitReached), "The maximum number of claims uses the class.",
-			"Delete a claim that is not needed, select another class, or ask your platform team to raise the limit."),
-		event.Explain(event.Reason(xpv1.ReasonBinding), "The claim waits for its managed resource.", ""),
-		event.Explain(event.Reason(xpv1.ReasonUnavailable), "The managed resource is not usable at the moment.", ""),
-		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource of the claim, or its external resource with the data, "+
-			"was deleted; it is not replaced, because its data would be missing.", "If the managed resource was deleted, delete the claim and "+
-			"create another. If the external resource was, ask your platform team to restore it, or to permit an empty one."),
-		event.Explain(ReasonCannotBind, "A pass over the claim failed and is retried.",
-			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
-		event.Explain(event.Reason(failure.BadConnectionKeys),
-			"A template in the annotation bowline.dev/connection-keys is invalid. The claim's Secret has all other keys.",
-			"Read the message: it names the keys."),
-		event.Explain(event.Reason(failure.ConnectionDetailsLost), "The connection Secret of the managed resource lost keys. Ready is False if "+
-			"the claim's Secret lacks them too.", "Read the message: it names the keys. Ask your platform team, which can see what to do."),
-		event.Explain("ClassSelected", "A class was selected for the claim, by its selector or by default.", ""),
-		event.Explain(ReasonProvisioned, "A managed resource was created for the claim.", ""),
-		event.Explain(ReasonBound, "The claim is bound to its managed resource, which no other claim can use.", ""),
-		event.Explain(ReasonDeleted, "The claim was deleted, and its managed resource too, because of the reclaim policy.", ""),
-		event.Explain(ReasonReleased, "The claim was deleted, and its managed resource was kept, because of the reclaim policy.", ""),
-	}
-}

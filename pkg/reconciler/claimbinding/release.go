@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -49,6 +52,12 @@ func (r *Reconciler) reclaim(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
 		return r.release(ctx, p)
 	}
+	if meta.WasDeleted(p.claim) && meta.OrphansOnDelete(p.claim) {
+		return r.refuseOrphaning(ctx, p)
+	}
+	if o := r.permitDeletion(ctx, p); o.End != flow.Continue {
+		return o
+	}
 	uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // the policy is as it was read
 	err := r.client.Delete(ctx, p.managed, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err = client.IgnoreNotFound(err); err == nil {
@@ -57,10 +66,72 @@ func (r *Reconciler) reclaim(ctx context.Context, p *pass) flow.Outcome {
 	return fail("deleting the managed resource", err)
 }
 
+// refuseOrphaning waits with the deletion of a claim whose author wants to keep the data, which the reclaim policy deletes. To keep it
+// without a claim would evade limits and quotas, so that the platform team decides (N31).
+func (r *Reconciler) refuseOrphaning(ctx context.Context, p *pass) flow.Outcome {
+	if err := r.forbidDeletion(ctx, p); err != nil {
+		return fail("keeping the managed resource", client.IgnoreNotFound(err))
+	}
+	return holdDeletion(xpv1.ReasonNotAllowed, "Deletion waits: the claim has the annotation %s, which is for managed resources, and "+
+		"deleting the claim deletes its data. To delete the data, remove the annotation. To keep it, ask your platform team to set "+
+		"spec.reclaimPolicy of managed resource %s %q to Retain.", meta.AnnotationKeyOrphanOnDelete, r.managedKind.Kind, p.managed.GetName())
+}
+
+// holdDeletion waits with the deletion of a claim until a person acts. Its condition Reconciling has the reason, for programs.
+func holdDeletion(reason xpv1.ConditionReason, format string, a ...any) flow.Outcome {
+	wait := flow.AwaitAs(reason, format, a...)
+	wait.Cause = reason
+	return wait
+}
+
+// permitDeletion has admission permit that a managed resource is deleted with its claim. The permission is written first, so that a
+// pass that is interrupted in between is repeated. What a ProviderConfig uses stays until it does not (N39): the connection Secret
+// shows that before the condition, which a pass over the managed resource writes. What people protect stays until they permit its deletion,
+// with its claim: the team reads what to ask for (N64).
+func (r *Reconciler) permitDeletion(ctx context.Context, p *pass) flow.Outcome {
+	users, err := connection.Publisher{}.Users(ctx, r.live, p.managed)
+	if err != nil {
+		return fail("checking what uses the managed resource", err)
+	}
+	if len(users) > 0 || p.managed.GetCondition(xpv1.TypeInUse).Status == corev1.ConditionTrue {
+		return holdDeletion(xpv1.ReasonResourceInUse, "Managed resource %s %q is not deleted because it is in use. Ask your platform team, which "+
+			"can see by what in its condition InUse.", r.managedKind.Kind, p.managed.GetName())
+	}
+	if meta.IsProtected(p.managed) {
+		return holdDeletion(xpv1.ReasonProtected, "Deletion waits: managed resource %s %q has the annotation %s: \"true\", which protects its data "+
+			"from deletion. To delete the data, ask your platform team to remove the annotation. To keep it, ask them to set its "+
+			"spec.reclaimPolicy to Retain.", r.managedKind.Kind, p.managed.GetName(), meta.AnnotationKeyProtect)
+	}
+	claim := claimUID(p.managed)
+	if p.managed.GetAnnotations()[meta.AnnotationKeyReclaimedFrom] == string(claim) {
+		return flow.Next()
+	}
+	mg, err := objects.Patch(ctx, r.client, p.managed, func(mg resource.BindableManaged) { meta.SetReclaimedFrom(mg, claim) })
+	if err == nil {
+		p.managed = mg
+	}
+	return fail("preparing the deletion of the managed resource", client.IgnoreNotFound(err))
+}
+
+// forbidDeletion ends the permission of an interrupted pass, and a rotation that the claim planned: what is managed is to be kept (N39).
+func (r *Reconciler) forbidDeletion(ctx context.Context, p *pass) error {
+	if a := p.managed.GetAnnotations(); a[meta.AnnotationKeyReclaimedFrom]+a[meta.AnnotationKeyClaimRotatesCredentialsAt] == "" {
+		return nil
+	}
+	mg, err := objects.Patch(ctx, r.client, p.managed, func(mg resource.BindableManaged) { meta.RemoveClaimRequests(mg) })
+	if err == nil {
+		p.managed = mg
+	}
+	return err
+}
+
 // release keeps a managed resource for an administrator, and revokes consent to copies of its connection Secret.
 func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 	if err := r.copies.Revoke(ctx, p.managed, ""); err != nil {
 		return fail("revoking consent to copies of the connection Secret", err)
+	}
+	if err := r.forbidDeletion(ctx, p); err != nil {
+		return fail("keeping the managed resource", client.IgnoreNotFound(err))
 	}
 	if p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
 		return flow.Next()
@@ -88,7 +159,8 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome 
 
 // reclaimStrays deletes or releases managed resources of a claim that is gone, because its finalizer was removed or it was created
 // again, and those that were created for a claim which names another one, or another kind of class, by now. What was created for the
-// claim is reclaimed by its reclaim policy; what existed before is never deleted for a claim that is gone.
+// claim is reclaimed by its reclaim policy. What existed before, may hold data or is protected is never deleted for a claim that is gone: the
+// removal of a finalizer is no request to delete (N56, N64). The event may be lost, but the phase shows the same.
 func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName, known resource.Claim) error {
 	strays, err := r.naming(ctx, key, known)
 	if err != nil || len(strays) == 0 {
@@ -102,17 +174,27 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 	for _, mg := range strays {
 		p := &pass{claim: claim, managed: mg.DeepCopyObject().(resource.BindableManaged)}
 		created, gone := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg)), err != nil || !r.belongs(mg, claim)
+		kept := r.data && len(mg.GetFinalizers()) > 0 || meta.IsProtected(mg) // without finalizers there is no external resource
 		giveUp := r.release
 		switch {
-		case created && (gone || !r.keeps(claim, mg)):
+		case !gone && (!created || r.keeps(claim, mg)):
+			continue
+		case !gone && meta.WasDeleted(claim) && flow.AwaitFinalizers(claim, Finalizer).End == flow.Wait:
+			continue // the removal of the other finalizers enqueues the claim (N37)
+		case created && (!gone || !kept):
 			giveUp = r.reclaim
-		case !gone:
+		}
+		switch o := giveUp(ctx, p); {
+		case o.Err != nil:
+			return o.Err
+		case o.End != flow.Continue: // it is in use, and its change brings it back
 			continue
 		}
-		if o := giveUp(ctx, p); o.Err != nil {
-			return o.Err
-		}
 		r.log.Info("Gave up a managed resource", "managed", mg.GetName(), "claim", key, "claimIsGone", gone)
+		if gone && p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
+			flow.Emit(ctx, r.recorder, r.log, p.managed, event.Warning(ReasonReleased, fmt.Errorf("claim %s is gone, and its finalizer was "+
+				"removed by force: its managed resource is kept with all data; to see what you can do: bowline orphans list --help", key)))
+		}
 	}
 	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -32,7 +34,8 @@ import (
 const concurrency = 16
 
 // SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches claims that name the
-// class kind or the managed kind, managed resources, classes and connection Secrets (R254, R255). A controller that is put together
+// class kind or the managed kind, managed resources, classes and connection Secrets (R254, R255), and namespaces, quotas and other Secrets
+// from the first claim on that these keep waiting. A controller that is put together
 // by hand without these watches reconciles within the poll interval: after a class appears or its limit is raised, a place in a class
 // becomes free, a managed resource is created or allows a claim, a Secret changes.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
@@ -43,17 +46,24 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return fmt.Errorf("indexing claims and managed resources: %w", err)
 	}
 	r.indexed = true
-	return builder.ControllerManagedBy(mgr).
+	c, err := builder.ControllerManagedBy(mgr).
 		Named(r.name).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.userDeleted}).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
 		Watches(r.newManaged(), r.needing.Enqueue(r.managedKind.GroupKind())).
 		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.userDeleted}).
-		Watches(r.newClass(), r.needing.Enqueue(r.classKind.GroupKind())).
+		Watches(r.newClass(), r.needing.Enqueue(r.classKind.GroupKind()), builder.WithPredicates(besidesStatus())).
+		Watches(r.newClass(), handler.Funcs{UpdateFunc: r.classUpdated}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
-		WithOptions(queue.Options(mgr, concurrency, flow.ConflictDelay, time.Minute)).
-		Complete(r)
+		WatchesRawSource(r.refused.Source(mgr)).
+		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.watches.Begin(c, mgr.GetCache())
+	return nil
 }
 
 // mine accepts the claims of this controller, those that leave it, and all that are deleted: something may have been created for
@@ -69,6 +79,11 @@ func (r *Reconciler) mine() predicate.Funcs {
 	return all
 }
 
+// besidesStatus leaves out updates of a class that only change its status (N58).
+func besidesStatus() predicate.Predicate {
+	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
 // needs returns the objects that a claim may wait for and that do not name it. Only a claim without a managed resource waits for a
 // class, or for a place in it.
 func (r *Reconciler) needs(o client.Object) (names []string) {
@@ -81,10 +96,28 @@ func (r *Reconciler) needs(o client.Object) (names []string) {
 	} else {
 		names = append(names, watch.Need(r.classKind.GroupKind(), claim.GetClassReference().Name))
 	}
+	if ref := claim.GetClassReference(); ref != nil && claim.GetClassSelector() != nil {
+		names = append(names, watch.Need(r.classLabels(), ref.Name))
+	}
 	if to := claim.GetWriteConnectionSecretToReference(); to != nil {
 		names = append(names, watch.Need(watch.SecretKind, to.Name))
 	}
 	return names
+}
+
+// classLabels stands for the labels of classes, of which a claim with a selector reports whether they still match.
+func (r *Reconciler) classLabels() schema.GroupKind {
+	return schema.GroupKind{Group: r.classKind.Group, Kind: r.classKind.Kind + "/labels"}
+}
+
+// classUpdated enqueues the claims that selected the class if its labels changed.
+func (r *Reconciler) classUpdated(ctx context.Context, e event.UpdateEvent, q requests) {
+	if maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
+		return
+	}
+	for _, request := range r.needing.On(ctx, r.classLabels(), e.ObjectNew.GetName()) {
+		q.Add(request)
+	}
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]

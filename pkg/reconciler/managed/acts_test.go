@@ -102,8 +102,11 @@ func live(t *testing.T, by map[string]act, life func() []moment) {
 }
 
 const (
-	ready      = "Ready=Available Synced=ReconcileSuccess"
-	notSynced  = "Ready=Available Synced=ReconcileError"
+	ready     = "Ready=Available Synced=ReconcileSuccess"
+	notSynced = "Ready=Available Synced=ReconcileError"
+	// lostDetails is of an object whose connection Secret lacks what only the answer of the create had.
+	lostDetails = "Ready=ConnectionDetailsLost Synced=ReconcileError"
+
 	refusedNew = "Ready= Synced=ReconcileError"
 	gone       = "gone"
 )

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,14 +35,16 @@ type operation struct {
 	verb verb
 	done chan struct{} // closed at the end; what follows is written before
 
-	managed resource.Managed // that the call was made with
-	status  any              // of it, before the call
-	inputs  *secretInputs    // that the call was given
-	given   [][]byte         // secret inputs of this call or earlier ones, and stored credentials
-	details ConnectionDetails
-	secrets [][]byte // that the error may repeat
-	err     error    // without them
-	panics  bool     // the provider's code did not come to an end
+	managed  resource.Managed  // that the call was made with
+	adoption resource.Adoption // that counted then
+	status   any               // of it, before the call
+	inputs   *secretInputs     // that the call was given
+	rotates  time.Time         // when the rotation began whose credentials the call was given; zero for none
+	given    [][]byte          // secret inputs of this call or earlier ones, and stored credentials
+	details  ConnectionDetails
+	secrets  [][]byte // that the error may repeat
+	err      error    // without them
+	panics   bool     // the provider's code did not come to an end
 }
 
 // perform is the step that makes a call and acts on its result, or has it made in the background.
@@ -54,7 +57,7 @@ func (r *Reconciler) perform(v verb) step {
 		case r.callTimeout > 0:
 			return r.begin(ctx, p, v)
 		}
-		op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read}
+		op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read, rotates: p.rotation.began}
 		op.details, op.err = r.call(ctx, v, p.external, p.managed)
 		return r.ended(ctx, p, op)
 	}
@@ -87,7 +90,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb) outcome {
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, err)
 	}
-	op := &operation{verb: v, done: make(chan struct{}), managed: own, status: copied["status"], inputs: p.inputs.read}
+	op := &operation{verb: v, done: make(chan struct{}), managed: own, adoption: p.adoption, status: copied["status"], inputs: p.inputs.read, rotates: p.rotation.began}
 	op.given = append(r.givenInputs(ctx, p), p.ended.secrets...)
 	p.memory.operation = op
 	go r.carryOut(ctx, op, p.external)
@@ -160,7 +163,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		p.noteCondition(xpv1.AsyncOperationOngoing())
 		return flow.Await(0, inBackground(op.verb))
 	}
-	p.memory.operation = nil
+	p.memory.operation, p.adoption = nil, op.adoption
 	p.ended.secrets = op.secrets
 	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
 		p.ended.verb = op.verb

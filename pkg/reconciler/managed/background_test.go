@@ -98,7 +98,7 @@ func TestBackground(t *testing.T) {
 			done, size(2)),
 		"a refused deletion (R192, R60)": refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete, done, deleted),
 		// A process that dies leaves the creation pending, and the next one follows the same rules as after any interrupted create.
-		"after a crash a known name is found (R197, N5)":         {crashed, sees(ready)},
+		"after a crash a known name is found (R197, N5)":         {crashed, sees(lostDetails)},
 		"after a crash an unknown name is not found (R197, R84)": {vendorNames, crashed, sees("Ready=Creating Synced=ReconcileError")},
 		// While the vendor works on it, another call follows at the next poll, not at once.
 		"an Update is not repeated at once (R55, R197, N8)": {inBackground, done, stubborn, size(2), spins("Update")},

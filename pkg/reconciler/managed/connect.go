@@ -25,6 +25,9 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 	if _, own := meta.GetPollInterval(p.managed); chooses && !own {
 		p.poll = cmp.Or(max(chooser.PollInterval(), 0), p.poll)
 	}
+	if ruler, rules := optional[AdoptionRuler](external); rules {
+		p.adoption = ruler.Adoption()
+	}
 	if meta.WasDeleted(p.managed) {
 		return flow.Next()
 	}

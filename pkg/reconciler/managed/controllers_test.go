@@ -18,8 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -148,6 +150,15 @@ func remove(t testing.TB, env *controlplanetest.Env, o client.Object) {
 	})
 }
 
+// useSecret has a ProviderConfig use a connection Secret, or no longer: null.
+func useSecret(t *testing.T, f *fleet, secret *corev1.Secret, user string) {
+	t.Helper()
+	use := []byte(`{"metadata":{"annotations":{"in-use.bowline.dev/u":` + user + `}}}`)
+	if err := f.env.Client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, use)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The requests that a controller sends to the API server, as they leave it.
 func TestRequestBudget(t *testing.T) {
 	t.Parallel()
@@ -177,14 +188,36 @@ func TestRequestBudget(t *testing.T) {
 			requests.expect(t, "create to Ready", "PATCH "+object, "POST /api/v1/namespaces/"+f.env.Namespace+"/secrets", "PATCH "+object,
 				event, "PATCH "+object+"/status")
 
-			f.system.TakeCalls()
-			f.env.Eventually(t, "100 polls", func(context.Context) error {
-				if n := f.system.Called("Observe"); n < 100 {
-					return fmt.Errorf("%d polls", n)
-				}
-				return nil
+			idle := func(phase string) {
+				t.Helper()
+				f.system.TakeCalls()
+				f.env.Eventually(t, "100 polls", func(context.Context) error {
+					if n := f.system.Called("Observe"); n < 100 {
+						return fmt.Errorf("%d polls", n)
+					}
+					return nil
+				})
+				requests.expect(t, phase)
+			}
+			idle("100 idle polls")
+
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.env.Namespace, Name: "budget"}}
+			useSecret(t, f, secret, `"ProviderConfig.example.org a"`)
+			password := secret.Data["password"]
+			setPassword(t, f, secret, nil)
+			waitFor(t, f.env, mg, "in use, and its details are lost", func(mg *thing.Thing) bool {
+				return mg.GetCondition(xpv1.TypeInUse).Status == corev1.ConditionTrue && xpv1.FailureOf(mg).Reason == failure.ConnectionDetailsLost
 			})
-			requests.expect(t, "100 idle polls")
+			f.env.Eventually(t, "the event follows", func(context.Context) error { return requests.includes(event) })
+			requests.forget()
+			idle("100 polls while its Secret is in use and lacks a key")
+			setPassword(t, f, secret, password)
+			waitFor(t, f.env, mg, "Ready again", available)
+			useSecret(t, f, secret, "null")
+			waitFor(t, f.env, mg, "not in use", func(mg *thing.Thing) bool {
+				return mg.GetCondition(xpv1.TypeInUse).Status == corev1.ConditionFalse
+			})
+			requests.forget()
 
 			f.update(mg, func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 			waitFor(t, f.env, mg, "updated", func(mg *thing.Thing) bool {
@@ -197,7 +230,7 @@ func TestRequestBudget(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 			f.env.Eventually(t, "the event follows", func(context.Context) error { return requests.atLeast(2) })
-			requests.expect(t, "deletion", "PATCH "+object, event)
+			requests.expect(t, "deletion", "GET /api/v1/namespaces/"+f.env.Namespace+"/secrets/budget", "PATCH "+object, event)
 		})
 	}
 }
@@ -230,6 +263,22 @@ func (l *requestLog) atLeast(n int) error {
 		return fmt.Errorf("%d of %d requests", len(l.seen), n)
 	}
 	return nil
+}
+
+// includes returns an error until there was the request.
+func (l *requestLog) includes(request string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.seen, request) {
+		return fmt.Errorf("no %s in %q", request, l.seen)
+	}
+	return nil
+}
+
+func (l *requestLog) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = nil
 }
 
 // expect compares the requests since the last call with what the phase may cost.
@@ -308,6 +357,8 @@ func TestControllers(t *testing.T) {
 				}
 			}
 		},
+		"a Secret that it takes a value from gets the value (P61)":                            missingInput,
+		"keys that the connection Secret lacked are added (R208, N22)":                        lostKeysAdded,
 		"the removal of another finalizer resumes a deletion (N37)":                           heldDeletion,
 		"a process that starts among deletions deletes what refers to others first (N32, N5)": deletionAfterRestart,
 	} {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
@@ -29,7 +28,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
 	if p.observation.ResourceExists && (!replay || foreign || !permitted) {
 		if meta.ExternalCreateUnacknowledged(p.managed) { // its result was lost, and the resource exists (N36)
-			return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
+			return r.recordFound(ctx, p, meta.GetExternalName(p.managed))
 		}
 		return flow.Next()
 	}
@@ -42,11 +41,12 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if p.ended.verb == verbCreate {
 		return flow.Await(0, waitsToAppear)
 	}
-	if o := flow.Run(ctx, p, r.giveInputs, r.storeChosenCredentials, r.beginCreate); o.End != flow.Continue {
+	if o := flow.Run(ctx, p, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
 	p.noteCondition(xpv1.Creating())
 	p.memory.seen, p.memory.uncreated = false, time.Time{}
+	p.noteSystem()
 	if o := flow.Run(ctx, p, r.callCreate, r.observe); o.End != flow.Continue {
 		return o
 	}
@@ -64,6 +64,7 @@ func (p *pass) missing() outcome {
 			"annotation %s, or add Create to the policies", name, meta.AnnotationKeyExternalName)
 	}
 	p.noteCondition(xpv1.Unavailable().WithMessage("The external resource does not exist."))
+	p.setDrift(notInSync(xpv1.ReasonUnavailable, "The external resource does not exist."), nil)
 	return rejected(ReasonCannotObserve, failure.With(failure.ExternalResourceMissing, err))
 }
 
@@ -78,7 +79,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 			return rejected(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
 		}
 	}
-	o := r.perform(verbCreate)(ctx, p)
+	o := flow.Run(ctx, p, r.proveOwnership, r.perform(verbCreate))
 	if len(initial) > 0 {
 		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec) }); err != nil {
 			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))
@@ -92,6 +93,7 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 	if op.err != nil && !failure.IsAccepted(op.err) {
 		return r.createFailed(ctx, p, op.err)
 	}
+	p.memory.sent = time.Time{} // a new resource has no pending credentials
 	if name := meta.GetExternalName(op.managed); name != "" {
 		meta.SetExternalName(p.managed, name)
 	}
@@ -100,6 +102,7 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 			"which is a bug in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand, then remove the annotation "+
 			meta.AnnotationKeyExternalCreatePending))
 	}
+	p.memory.proof = r.proofOf(p, op.managed, meta.GetExternalName(p.managed))
 	if o := r.createSucceeded(ctx, p, op.details); o.End != flow.Continue {
 		return o
 	}
@@ -124,7 +127,7 @@ func (r *Reconciler) awaitAppearance(p *pass) outcome {
 	if p.memory.seen || p.observation.ResourceExists || since.IsZero() || left <= 0 {
 		return flow.Next()
 	}
-	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue { // as an earlier process saw it
+	if wasReady(p.managed.GetCondition(xpv1.TypeReady)) { // as an earlier process saw it
 		p.noteCondition(xpv1.Unavailable().WithMessage("The external resource is not visible."))
 	}
 	return flow.Await(left, waitsToAppear)
@@ -199,8 +202,11 @@ func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) out
 	if failure.IsOutcomeUnknown(cause) {
 		return failed(ReasonCannotCreate, err)
 	}
-	if _, asked := failure.RetryAfter(cause); asked && r.isRecoverable(p) {
-		p.memory.uncreated = meta.GetExternalCreatePending(p.managed) // spares a write each time that the external system rejects the call
+	if verr := r.voidOwnership(ctx, p); verr != nil {
+		err = errors.Join(err, fmt.Errorf("storing that nothing was created: %w", verr))
+	}
+	if _, asked := failure.RetryAfter(cause); asked && r.isRecoverable(p) { // the mark serves for the next attempt
+		p.memory.uncreated = meta.GetExternalCreatePending(p.managed)
 		return failed(ReasonCannotCreate, err)
 	}
 	werr := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })
@@ -216,6 +222,8 @@ func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details Conne
 	lasting, cancel := detach(ctx)
 	defer cancel()
 	p.rememberKeys(details)
+	// The Secret, which people may write, must not have the name before the proof. A failure is repeated by recordCreated.
+	_ = r.proveCreated(lasting, p, meta.GetExternalName(p.managed))
 	if len(details) > 0 {
 		err := retry.OnError(persistence, isRetriable, func() error {
 			return r.write(lasting, p, details, connection.CreationMarks(p.managed))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 const pending = "2026-01-01T00:00:00Z"
@@ -28,6 +30,7 @@ var (
 	createFailed = then(began, annotate(meta.AnnotationKeyExternalCreateFailed, pending))
 	created      = then(began, annotate(meta.AnnotationKeyExternalCreateSucceeded, pending))
 
+	takeOver      = annotate(meta.AnnotationKeyTakeOverFrom, "another")
 	createPending = annotate(meta.AnnotationKeyExternalCreatePending, pending)
 )
 
@@ -59,23 +62,96 @@ func TestOwnership(t *testing.T) {
 		"of another owner (R35, N6, N24)":                                refused(otherOwner),
 		"our own (N6)":                                                   adopted(own),
 		"ours was refused, unlabelled (N6)":                              refused(noOwner, unlabelled, createFailed),
-		"taken over by its name (N6)":                                    adopted(otherOwner, externalName),
+		"of another owner, with its name (N48)":                          refused(otherOwner, externalName),
+		"taken over from its owner (N48)":                                adopted(otherOwner, takeOver),
+		"taken over, by its name (N48)":                                  adopted(otherOwner, externalName, takeOver),
+		"taken over, its name proposed by a claim (N48)":                 adopted(otherOwner, proposed, takeOver),
+		"taken back with permission (N48)":                               adopted(otherOwner, externalName, finalizer, takeOver),
 		"not taken back: two objects would fight for it (N24)":           refused(otherOwner, externalName, finalizer),
+		"the permission names another owner (N48)":                       refused("third", externalName, takeOver),
+		"taken over without permission to update (N48)":                  refused(otherOwner, takeOver, allow("Observe", "Create", "Delete")),
 		"name given (R70)":                                               adopted(noOwner, externalName),
 		"name proposed by a claim (N6, N24)":                             refused(noOwner, proposed),
 		"proposed, unlabelled (N24)":                                     refused(otherOwner, proposed, unlabelled),
 		"proposed, our own (N6)":                                         adopted(own, proposed),
-		"creation began, unlabelled: nothing else created it (N5)":       adopted(noOwner, unlabelled, began),
+		"creation began, unlabelled: nothing else created it (N5)":       adopted(noOwner, unwanted, unlabelled, began),
 		"creation began, without an owner: ours would have a label (N6)": refused(noOwner, began),
 		"created, without labels: people remove them (P15)":              adopted(noOwner, created),
 		"created, now of another owner (N24)":                            refused(otherOwner, created),
 	})
 }
 
+// What the ProviderConfig lets an object adopt that asks for it.
+func TestAdoptionRules(t *testing.T) {
+	const unowned, other types.UID = "", "another"
+	exists := func(owner types.UID, namespace string, rules resource.Adoption, given ...act) act {
+		return then(then(given...), func(s *stage) {
+			s.system.Resources[s.key.Name] = thing.Resource{Size: 7, Owner: owner, Namespace: namespace}
+			s.system.Adoption = rules
+			s.system.Adoption.Of = `ProviderConfig "shared"`
+		}, passes(2))
+	}
+	adopted := func(owner types.UID, namespace string, rules resource.Adoption, given ...act) []act {
+		return []act{exists(owner, namespace, rules, given...), sized(1), sees(ready), system(func(s *thing.System) {
+			s.Adoption = resource.Adoption{Policy: xpv1.AdoptNone}
+		}), size(2), pass, sized(2), sees(ready), deleted, pass, sees(gone), resources(0)}
+	}
+	refused := func(owner types.UID, namespace string, rules resource.Adoption, because string, given ...act) []act {
+		return []act{exists(owner, namespace, rules, given...), reports("exists already", because), sees("Ready=Unavailable Synced=ReconcileError"),
+			deleted, pass, sees(gone), func(s *stage) {
+				want := map[string]thing.Resource{s.key.Name: {Size: 7, Owner: owner, Namespace: namespace}}
+				s.equal("resources", want, s.system.Snapshot())
+			}}
+	}
+	none, owned := resource.Adoption{Policy: xpv1.AdoptNone}, resource.Adoption{Policy: xpv1.AdoptOwned}
+	names := func(patterns ...string) resource.Adoption { return resource.Adoption{Names: patterns} }
+	team := resource.Adoption{Namespace: "team"}
+	const mark = "labelled bowline-namespace: team"
+	play(t, scripts{
+		"None (N48)":                        refused(unowned, "", none, `"shared" does not permit to adopt it: its spec.adoption is None`, externalName),
+		"None, taken over (N48)":            refused(other, "", none, "its spec.adoption is None", takeOver),
+		"Owned (N48)":                       adopted(other, "", owned, takeOver),
+		"Owned, without an owner (N48)":     refused(unowned, "", owned, "its spec.adoption is Owned", externalName),
+		"None, a forged creation (N54)":     refused(unowned, "", none, "its spec.adoption is None", created),
+		"None, a forged adoption (N54)":     refused(unowned, "", none, "its spec.adoption is None", externalName, finalizer),
+		"Owned, a forged creation (N54)":    refused(unowned, "", owned, "its spec.adoption is Owned", created),
+		"another name, forged (N54)":        refused(unowned, "", names("things"), "adoptableNames do not contain the name", created),
+		"Any, by default (N48)":             adopted(unowned, "", resource.Adoption{}, externalName),
+		"one of the names (N48)":            adopted(unowned, "", names("no", "*-thi*g"), externalName),
+		"another name (N48)":                refused(unowned, "", names("thing", "thing*", "*-things"), "adoptableNames do not contain the name", externalName),
+		"another namespace's (N48)":         refused(unowned, "others", team, mark, externalName),
+		"another namespace's, taken (N48)":  refused(other, "others", team, mark, takeOver),
+		"no namespace's (N48)":              refused(unowned, "", team, mark, externalName),
+		"a forged creation (N48)":           refused(unowned, "", team, mark, created),
+		"a forged adoption (N48)":           refused(unowned, "", team, mark, externalName, finalizer),
+		"without labels, forged name (N48)": refused(unowned, "", team, "carry no labels", unlabelled, externalName),
+		"its own namespace's (N48)":         adopted(unowned, "team", team, externalName),
+		"its own namespace's, taken (N48)":  adopted(other, "team", team, takeOver),
+	})
+}
+
+// What the object that created it chose is unknown to the one that takes it over, and applications may use it.
+func TestAdoptedWithoutItsCredentials(t *testing.T) {
+	play(t, scripts{"the password is reported as lost until a person adds it (N42, N48)": {
+		takeOver, system(func(s *thing.System) { s.Chooses = true }), func(s *stage) {
+			s.system.Resources[s.key.Name] = thing.Resource{Size: 7, Owner: "another", Password: "theirs"}
+		}, passes(2), sized(1), reports("lacks password"), sees(lostDetails),
+		object("the claim can see it", func(mg *thing.Thing) bool { return xpv1.FailureOf(mg).Reason == failure.ConnectionDetailsLost }),
+		holds("the password stays", func(s *stage) bool { return s.has().Password == "theirs" }),
+		func(s *stage) {
+			s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("theirs") })
+		},
+		pass, sees(ready), object("the permission ended", func(mg *thing.Thing) bool {
+			_, permitted := mg.Annotations[meta.AnnotationKeyTakeOverFrom]
+			return !permitted
+		}),
+	}})
+}
+
 // The way to take over what was left behind: observe it first, then let the object do more.
 func TestImport(t *testing.T) {
 	left := func(owner types.UID) []act {
-		return []act{annotate(meta.AnnotationKeyExternalName, "theirs"), allow("Observe"), func(s *stage) {
+		return []act{annotate(meta.AnnotationKeyExternalName, "theirs"), annotate(meta.AnnotationKeyTakeOverFrom, string(owner)), allow("Observe"), func(s *stage) {
 			s.system.Resources["theirs"] = thing.Resource{Size: 9, Owner: owner}
 		}, pass, holds("it is only observed", func(s *stage) bool {
 			have := s.system.Snapshot()["theirs"]
@@ -116,6 +192,14 @@ func TestExternalName(t *testing.T) {
 	}
 	play(t, scripts{
 		"the object's name by default (R63, R67, R73)": {under(creates, "NAME", "NAME")},
+		"one that looks like another (R64)": {annotate(meta.AnnotationKeyExternalName, "pay\u200broll"), pass,
+			reports(`"pay\u200broll" contains '\u200b', which cannot be seen`), resources(0), deleted, pass, sees(gone)},
+		"one with a mark of the text direction (R64)": {annotate(meta.AnnotationKeyExternalName, "\u202elatot"), pass,
+			reports("which cannot be seen"), resources(0)},
+		"a blank one (R64)": {annotate(meta.AnnotationKeyExternalName, " "), pass, reports("begins or ends with a space"), resources(0)},
+		"one in use stays in use (R64)": {annotate(meta.AnnotationKeyExternalName, "old "), finalizer, func(s *stage) {
+			s.system.Resources["old "] = thing.Resource{Size: 1, Owner: s.thing().UID}
+		}, pass, sees(ready)},
 		"a name that was given (R64, R67, R68)": {annotate(meta.AnnotationKeyExternalName, "custom"),
 			under(creates, "custom", "custom")},
 		"a name that was given, of what exists (R64, R68, R70, N6)": {exists("custom"), under(updates, "", "custom")},
@@ -170,7 +254,7 @@ func TestCreation(t *testing.T) {
 			func(s *stage) { s.system.Resources["other"] = thing.Resource{Size: 1} }, annotate(meta.AnnotationKeyExternalName, "other"),
 			forget, pass, sees(ready), calls("Create", 0), ended, named("other"), resources(1)},
 		"nothing is replayed if the policies lack Create (N22, R110)": {replays, timesOut, pass, allow("Observe", "Update", "Delete"),
-			forget, pass, sees(ready), calls("Create", 0), ended, resources(1)},
+			forget, pass, sees(lostDetails), calls("Create", 0), ended, resources(1)},
 		// A provider that does not report what it created must not create for ever.
 		"without a name it stops until a person adds it (R65, R84)": {vendorNames, system(func(sys *thing.System) {
 			sys.Created = func(mg *thing.Thing, _ *managed.ExternalCreation) error {

@@ -4,6 +4,7 @@
 package managed_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 const deleting = "Ready=Deleting Synced=ReconcileSuccess"
@@ -114,6 +116,43 @@ func TestStuckDeletion(t *testing.T) {
 			sees("Ready=Deleting Synced=ReconcileError")},
 	}
 	play(t, all)
+}
+
+// brakes counts how often it is asked.
+type brakes struct{ asked int }
+
+func (b *brakes) AllowDeletion(context.Context, resource.Managed) (string, error) {
+	b.asked++
+	return "", nil
+}
+
+// A deletion that fails and is repeated counts once.
+func TestRepeatedDeletionCountsOnce(t *testing.T) {
+	b := &brakes{}
+	play(t, scripts{"however often Delete fails (N39)": {with(managed.WithDeletionBrake(b)), pass,
+		refuseAll("Delete", errors.New("not empty")), deleted, pass, later(time.Hour), pass, later(time.Hour), pass,
+		func(s *stage) { s.equal("deletions counted", 1, b.asked) }}})
+}
+
+// Waiting for a creation is no deletion that began.
+func TestDeletionAfterCreationCounts(t *testing.T) {
+	b := &brakes{}
+	play(t, scripts{"in the background, after a restart (N39)": {with(managed.WithDeletionBrake(b)), inBackground,
+		held("Create", pass, deleted, pass, restarted),
+		eventually("the resource exists", func(s *stage) bool { return len(s.system.Snapshot()) == 1 }), untilOperation(gone),
+		func(s *stage) { s.equal("deletions counted", 1, b.asked) }}})
+}
+
+// A deletion that was announced before Delete was called counts, after a restart too.
+func TestAnnouncedDeletionCounts(t *testing.T) {
+	b := &brakes{}
+	play(t, scripts{"after a restart (N39)": {with(managed.WithDeletionBrake(b)), pass, deleted, func(s *stage) {
+		mg := s.thing()
+		mg.SetConditions(xpv1.Deleting().WithObservedGeneration(mg.Generation))
+		if err := s.env.Client.Status().Update(s.t.Context(), mg); err != nil {
+			s.t.Fatal(err)
+		}
+	}, later(time.Hour), restarted, pass, sees(gone), func(s *stage) { s.equal("deletions counted", 1, b.asked) }}})
 }
 
 // The user learns once what stays in the external system, in an event and at the default verbosity of the log.

@@ -9,7 +9,10 @@
 //
 //	r := managed.NewReconciler(mgr, resource.ManagedKind(v1alpha1.BucketGroupVersionKind),
 //		managed.WithTypedExternalConnecter(&connecter{client: mgr.GetClient()}))
-//	return ctrl.NewControllerManagedBy(mgr).Named(name).For(&v1alpha1.Bucket{}).Complete(r)
+//	return r.SetupWithManager(mgr, &v1alpha1.ProviderConfig{})
+//
+// A provider that was written for the published runtime may build the controller itself. Its objects then wake when they change
+// themselves; with WatchesRawSource(r.Wakeups()) also for references, connection Secrets and calls in the background.
 //
 // # The one idea
 //
@@ -36,6 +39,7 @@
 // See Plan for dry runs, Reasons for the reasons of events, WithMetrics, WithTracerProvider, WithLogger and package telemetry.
 // Messages have no secrets: the reconciler knows connection details and secret inputs, a SecretKeeper the rest.
 //
-// Creating takes five writes (one more where the client chooses credentials, or the external system chose settings), a spec change
+// Creating takes five writes (one more where the client chooses credentials, the external system chose settings, or external resources
+// without labels are created through a configuration that does not permit to adopt them, as one for all namespaces), a spec change
 // two, a deletion three, and a poll that finds nothing changed none. Reads come from the manager's cache, see CacheOptions.
 package managed

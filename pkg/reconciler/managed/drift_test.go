@@ -90,8 +90,9 @@ func TestDrift(t *testing.T) {
 			})}
 	}
 	play(t, scripts{
-		"an update that failed is none that does not settle (N8, P81)": {pass, stubborn, size(2), refused, refused, refused, pass,
-			drift(asDeclared)},
+		"an update that failed is none that does not settle (N8, P81)": {pass, stubborn, size(2), refused, refused, refused,
+			drift("False Drifted [size 1->2]"), pass, drift("False Drifted [size 1->2]"),
+			emitted(managed.ReasonCreated, managed.ReasonCannotUpdate, managed.ReasonUpdated), cooperates, pass, drift(asDeclared)},
 		"secrets do not show in drift that may not be settled (R234, N8)": secret("Observe", "Create"),
 		"secrets do not show in drift that no update settles (R234, N8)":  secret("*"),
 		"a client that reports a text (P80, P81)":                         coarse("size too small", differs+": size too small"),

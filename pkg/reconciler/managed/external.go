@@ -27,7 +27,7 @@ type TypedExternalConnecter[T resource.Managed] interface {
 // (A54). Its methods set conditions and status on the managed resource in memory; the reconciler stores them.
 //
 // What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser,
-// TypedCreateFinder, SecretInputUser, ConnectionDetailsUser, SecretKeeper, PollIntervalChooser.
+// OneTimeAnswerer, TypedCreateFinder, SecretInputUser, ConnectionDetailsUser, CredentialRotator, SecretKeeper, PollIntervalChooser, AdoptionRuler.
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)
@@ -58,9 +58,17 @@ type ExternalObservation struct {
 	ResourceExists bool
 	// ResourceUpToDate is true if the external resource matches the managed resource.
 	ResourceUpToDate bool
+	// System is the external system that answered, also where there is no such resource: its id, which no other one has, or none
+	// where the system shows none. A resource that is not found in another system than before is not taken for gone (N55).
+	System xpv1.ExternalSystem
+	// ID tells the external resource from later ones of the same name: the external system gives another one to what is deleted and
+	// created again, such as the OID of a database. Empty where it shows none (N63).
+	ID string
 	// Owner is the UID that the external resource's ownership label holds (meta.ExternalLabelUID), empty where it
 	// carries no such label. Nil means that resources of this kind cannot carry one (N23).
 	Owner *types.UID
+	// OwnerNamespace is the namespace that the external resource's label meta.ExternalLabelNamespace holds.
+	OwnerNamespace string
 	// ResourceLateInitialized is true if Observe filled empty fields of spec.forProvider with values that the external system
 	// chose. The reconciler stores them if it may; a value that the user or initProvider set is never changed (R149 to R157).
 	ResourceLateInitialized bool
@@ -117,6 +125,12 @@ type PollIntervalChooser interface {
 	PollInterval() time.Duration
 }
 
+// An AdoptionRuler is a client that knows the rules of its ProviderConfig about adoption. Without it any external resource may be
+// adopted, on request.
+type AdoptionRuler interface {
+	Adoption() resource.Adoption
+}
+
 // A Disconnecter is a client that has to be closed at the end of a pass.
 type Disconnecter interface {
 	Disconnect(ctx context.Context) error
@@ -137,11 +151,36 @@ type CredentialChooser interface {
 	ChooseCredentials(ctx context.Context, stored ConnectionDetails) (ConnectionDetails, error)
 }
 
+// A OneTimeAnswerer is a client that knows which connection details only the answer of Create contains. If that answer is lost the
+// object reports those that its connection Secret lacks. Of another client it reports that any may be missing, unless that is a
+// CreateReplayer, whose answer is requested again, or a CredentialChooser, which had them stored before (N22).
+type OneTimeAnswerer interface {
+	// OneTimeKeys returns the keys of these details, none if there are none.
+	OneTimeKeys() []string
+}
+
 // A ConnectionDetailsUser is a client whose Update may have to give the external resource once more what only the connection
 // Secret still has, for example a password that was generated at creation (P65).
 type ConnectionDetailsUser interface {
 	// UseConnectionDetails is called before Observe and Update with the data of the connection Secret, if the object owns one.
 	UseConnectionDetails(stored ConnectionDetails)
+}
+
+// A CredentialRotator is a client whose Update can replace credentials of the external resource. The new ones are stored as pending in
+// the connection Secret before Update gets them, and replace those in use once the external resource has them, so that no crash loses
+// them (N50).
+type CredentialRotator interface {
+	// NewCredentials returns new credentials by the key of the connection Secret that has those in use. The error says why
+	// there can be none, for example because the user chooses them.
+	NewCredentials() (ConnectionDetails, error)
+	// UsePending is called before Observe and Update with what is pending, if anything is. Observe does not compare those
+	// credentials, and Update sets the pending ones, as often as it is called. The former ones are to work beside them for the time of
+	// the overlap, if they can, and all earlier ones end (N59).
+	UsePending(pending ConnectionDetails, overlap time.Duration)
+	// Overlaps is true if the external system can accept former credentials beside new ones.
+	Overlaps() bool
+	// HasPending is true if the last Observe found that the external system has completed all updates.
+	HasPending() bool
 }
 
 // A SecretKeeper is a client that knows secrets which the errors of the external system may repeat, above all the credentials

@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -33,7 +34,7 @@ import (
 func FuzzLife(f *testing.F) {
 	env := controlplanetest.NewWithScheme(f, scheme())
 	f.Fuzz(func(t *testing.T, script []byte) {
-		l := &fuzzedLife{stage: stageIn(t, env), script: script[:min(len(script), 48)]}
+		l := &fuzzedLife{stage: stageIn(t, env), script: script[:min(len(script), 48)], elsewhere: map[string]thing.Resource{}}
 		defer func() {
 			if t.Failed() {
 				t.Logf("the acts were: %s", strings.Join(l.story, "; "))
@@ -52,11 +53,14 @@ func FuzzLife(f *testing.F) {
 // A fuzzedLife is a stage whose acts are chosen by the bytes of a script.
 type fuzzedLife struct {
 	*stage
-	script  []byte
-	story   []string
-	offer   offer
-	client  string
-	faulted string // the verb whose call did not go well in this pass
+	script []byte
+	story  []string
+	offer  offer
+	client string
+	// elsewhere are the resources of the external system that the provider configuration does not lead to.
+	elsewhere map[string]thing.Resource
+	numbers   int    // of replacements
+	faulted   string // the verb whose call did not go well in this pass
 }
 
 // choose takes the next byte as a choice of n; at the end of the script it is 0.
@@ -89,7 +93,8 @@ func (l *fuzzedLife) setup() {
 			mg.SetConditions(xpv1.Available().WithMessage(careless))
 		}
 	})
-	l.play(password(canaryInput), recreate, serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), repeats)
+	l.system.Numbers = true
+	l.play(identified("a"), password(canaryInput), recreate, serve, l.offer.given, with(managed.WithLogger(l.log.logger(10))), repeats)
 	l.begin()
 }
 
@@ -122,6 +127,7 @@ var lifeActs = map[string]func(*fuzzedLife){
 	"restart":         always(restarted),
 	"mended":          always(mended),
 	"lost outside":    always(wiped),
+	"another system":  (*fuzzedLife).swapSystem,
 	"paused":          always(annotate(meta.AnnotationKeyReconciliationPaused, "true")),
 	"resumed":         always(annotate(meta.AnnotationKeyReconciliationPaused, "")),
 	"only observed":   always(allow("Observe")),
@@ -145,6 +151,10 @@ var lifeActs = map[string]func(*fuzzedLife){
 		l.change(func(r *thing.Resource) { *r = thing.Resource{Size: 9} })
 		l.label(otherOwner)
 	},
+	"replaced, without a label": func(l *fuzzedLife) {
+		l.numbers++
+		l.change(func(r *thing.Resource) { *r = thing.Resource{Size: 9, ID: fmt.Sprintf("new-%d", l.numbers)} })
+	},
 	"size": func(l *fuzzedLife) { l.play(size(1 + l.choose(5))) },
 	"zone": always(edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("north") })),
 }
@@ -153,6 +163,21 @@ var lifeActs = map[string]func(*fuzzedLife){
 func (l *fuzzedLife) verb() (verb, text string) {
 	return pick(l, map[string]string{"Connect": "no connection", "Observe": careless, "FindCreated": careless, "Create": careless,
 		"Update": careless, "Delete": careless})
+}
+
+// swapSystem has the provider configuration lead to the other one of two external systems.
+func (l *fuzzedLife) swapSystem() {
+	l.system.Do(func(s *thing.System) {
+		s.Resources, l.elsewhere = l.elsewhere, s.Resources
+		s.Identity.ID = map[string]string{"a": "b", "b": "a"}[s.Identity.ID]
+	})
+}
+
+// isElsewhere is true if the Thing has its external resource in the other system, and its status shows that.
+func (l *fuzzedLife) isElsewhere(mg *thing.Thing) bool {
+	_, exists := l.elsewhere[meta.GetExternalName(mg)]
+	in := mg.Status.ExternalSystem.ID
+	return exists && in != "" && in != l.system.Identity.ID
 }
 
 // change changes the external resource that the Thing names, if there is one.
@@ -250,14 +275,22 @@ func (l *fuzzedLife) observePass() {
 	if before == nil {
 		return
 	}
-	theirs, _ := l.resources(before)
+	theirs, found := l.resources(before)
+	replacement, replaced := l.replacement(before)
 	l.system.TakeCalls()
 	err, after := l.tryPass(), l.thing()
 	foreign, own := l.resources(before)
 	l.equal("resources of another owner", theirs, foreign)
+	if now := l.system.Snapshot()[meta.GetExternalName(before)]; replaced && l.faulted == "" && (now.ID != replacement.ID || now.Owner != "" || now.Size != replacement.Size) {
+		l.t.Errorf("the external resource was replaced by %+v, which is now %+v; the object was %+v", replacement, now, before)
+	}
 	permitted := before.Spec.RecreatePolicy == "" || before.Annotations[meta.AnnotationKeyRecreate] != ""
 	if !permitted && managed.HadExternalResource(before) && l.system.Called("Create") > 0 {
 		l.t.Errorf("the external resource held data and is created again; the object was %+v", before)
+	}
+	if l.isElsewhere(before) && len(found) == 0 && before.Annotations[meta.AnnotationKeyRecreate] == "" &&
+		(after == nil && resource.MayDeleteExternal(before) || l.system.Called("Create") > 0) {
+		l.t.Errorf("the external resource is in another system; the object was %+v, and is %+v", before, after)
 	}
 	if len(own) > 1 || after == nil && len(own) > 0 && resource.MayDeleteExternal(before) {
 		l.t.Errorf("one object, now %+v, has resources %v", after, own)
@@ -265,6 +298,13 @@ func (l *fuzzedLife) observePass() {
 	l.checkSecrets(after, err)
 	l.checkReady(after)
 	l.faulted = ""
+}
+
+// replacement returns what has the name of the Thing's external resource, but neither its identity nor a label, if no person accepts it.
+func (l *fuzzedLife) replacement(mg *thing.Thing) (thing.Resource, bool) {
+	have, had := l.system.Snapshot()[meta.GetExternalName(mg)], mg.Status.ExternalIdentity
+	another := had.ID != "" && have.ID != "" && have.ID != had.ID && had.ExternalName == meta.GetExternalName(mg)
+	return have, another && have.Owner == "" && !l.system.Unlabelled && mg.Spec.RecreatePolicy != "" && mg.Annotations[meta.AnnotationKeyRecreate] == ""
 }
 
 // resources returns those of another owner, and those that were created for the Thing.
@@ -328,8 +368,12 @@ func (l *fuzzedLife) intervene() {
 		return
 	}
 	switch reason := xpv1.FailureOf(mg).Reason; {
+	case reason == failure.ExternalSystemChanged:
+		l.swapSystem()
 	case reason == failure.ExternalResourceLost:
 		l.play(permittedByUID)
+	case reason == failure.ConnectionDetailsLost:
+		l.play(annotate(connection.AnnotationKeyCreatedKeys, ""))
 	case reason == failure.CreateInterrupted && l.offer.mayNeedHuman:
 		l.play(wiped, annotate(meta.AnnotationKeyExternalCreatePending, ""))
 	}

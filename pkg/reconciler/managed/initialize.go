@@ -5,15 +5,51 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
+// prepare has the initializers and the finalizer of the provider do their part. What they write is part of the pass.
+func (r *Reconciler) prepare(ctx context.Context, p *pass) outcome {
+	for _, i := range r.initializers {
+		if o := r.extend(p, i.Initialize(ctx, p.managed)); o.End != flow.Continue {
+			return o
+		}
+	}
+	if r.finalizer == nil {
+		return flow.Next()
+	}
+	return r.extend(p, r.finalizer.AddFinalizer(ctx, p.managed))
+}
+
+// extend continues a pass after code of the provider that may have written to the object.
+func (r *Reconciler) extend(p *pass, err error) outcome {
+	if apierrors.IsConflict(err) {
+		return flow.Conflicted()
+	}
+	stored, invalid := treeOf(p.managed)
+	if err = errors.Join(err, invalid); err != nil {
+		return failed(ReasonCannotInitialize, fmt.Errorf("preparing the object: %w", err))
+	}
+	if p.managed.GetResourceVersion() != p.resourceVersion {
+		p.object = r.objectOf(p.managed, stored)
+	}
+	return flow.Next()
+}
+
 // initialize finds the external name of the object: its own, the default, or that of a creation whose result was not recorded.
 func (r *Reconciler) initialize(ctx context.Context, p *pass) outcome {
 	r.chooseName(p)
+	if err := meta.CheckExternalName(meta.GetExternalName(p.managed)); err != nil && !HadExternalResource(p.managed) && !meta.WasDeleted(p.managed) {
+		err = fmt.Errorf("annotation %s: %w", meta.AnnotationKeyExternalName, err)
+		return rejected(ReasonCannotInitialize, failure.ForTeam(failure.InvalidSettings, err.Error(), err))
+	}
 	return r.recallCreate(ctx, p)
 }
 

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -45,8 +46,8 @@ type inputsRead struct {
 }
 
 // readInputs reads the Secrets that the parameters refer to, before the first call of the external system (P61, P66). They are no
-// connection Secrets and so are neither listed nor watched: they are read when the object is created or changed, on request, and
-// otherwise at an interval (N30).
+// connection Secrets and so are neither listed nor watched, unless a value is missing: they are read when the object is created or changed,
+// on request, and otherwise at an interval (N30).
 func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	user, uses := optional[SecretInputUser](p.external)
 	if !uses {
@@ -116,13 +117,18 @@ func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec 
 	maps.Copy(references, declared)
 	found = &secretInputs{values: make(map[string][]byte, len(references))}
 	for _, field := range slices.Sorted(maps.Keys(references)) {
-		value, version, exists, failed := r.readInput(ctx, mg, references[field])
+		from := references[field]
+		secret := types.NamespacedName{Namespace: cmp.Or(mg.GetNamespace(), from.Namespace), Name: from.Name} // a team reads its own only
+		value, version, exists, failed := r.readInput(ctx, secret, from.Key)
 		switch {
 		case failed == nil:
 			found.values[field] = value
 			if _, ok := declared[field]; ok {
 				found.versions = append(found.versions, xpv1.SecretInput{Field: field, Version: version})
 			}
+		case !all && !exists:
+			r.references.AwaitSecret(r.dependent(client.ObjectKeyFromObject(mg)), secret, version)
+			fallthrough
 		case !all:
 			return nil, fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
 		case exists:
@@ -144,24 +150,21 @@ func (rec *record) give(values map[string][]byte) {
 	rec.given = given
 }
 
-// readInput returns the selected value, and the state of the Secret that it comes from. exists is false if there is no such value.
-// A namespaced object reads its own namespace's Secrets only.
-func (r *Reconciler) readInput(
-	ctx context.Context, mg resource.Managed, from xpv1.SecretKeySelector,
-) (value []byte, version string, exists bool, err error) {
-	key := types.NamespacedName{Namespace: cmp.Or(mg.GetNamespace(), from.Namespace), Name: from.Name}
+// readInput returns a value of a Secret, and the state of the Secret. exists is false if there is no such value: then version is that of
+// the Secret.
+func (r *Reconciler) readInput(ctx context.Context, name types.NamespacedName, key string) (value []byte, version string, exists bool, err error) {
 	secret := &corev1.Secret{}
-	if err := r.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return nil, "", false, fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)
+	if err := r.live.Get(ctx, name, secret); apierrors.IsNotFound(err) {
+		return nil, "", false, fmt.Errorf("secret %s does not exist: create it, or correct the reference", name)
 	} else if err != nil {
 		return nil, "", true, err
 	}
-	value, exists = secret.Data[from.Key]
+	value, exists = secret.Data[key]
 	switch {
 	case !exists:
-		return nil, "", false, fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)
+		return nil, secret.ResourceVersion, false, fmt.Errorf("secret %s has no key %q: add it, or correct the reference", name, key)
 	case len(value) == 0:
-		return nil, "", false, fmt.Errorf("secret %s has an empty value under key %q: set it, or remove the reference", key, from.Key)
+		return nil, secret.ResourceVersion, false, fmt.Errorf("secret %s has an empty value under key %q: set it, or remove the reference", name, key)
 	}
 	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), true, nil
 }

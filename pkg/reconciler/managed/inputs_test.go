@@ -4,6 +4,7 @@
 package managed_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,10 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // input is the Secret with the password of the Thing.
@@ -146,4 +150,58 @@ func TestRefusedRotation(t *testing.T) {
 		"Delete in the background reads no Secret again (N30, R234)": {inBackground, unread("Delete", canaryInput, deleted)},
 		"Delete, when the Secret is gone (N30, R234)":                {unread("Delete", canaryCredential, deleted, inputRemoved)},
 	})
+}
+
+func missingInput(t *testing.T, f *fleet) {
+	f.control(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.env.Namespace, Name: "input"}}
+	mg := f.add("input", func(mg *thing.Thing) {
+		mg.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: secret.Namespace, Name: secret.Name, Key: "password"}
+	})
+	waits := func(because string) {
+		t.Helper()
+		waitFor(t, f.env, mg, because, func(mg *thing.Thing) bool {
+			return strings.Contains(mg.GetCondition(xpv1.TypeSynced).Message, because)
+		})
+	}
+	waits("does not exist")
+	if err := f.env.Client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	waits("has no key")
+	setPassword(t, f, secret, []byte{})
+	waits("has an empty value")
+	setPassword(t, f, secret, []byte("password"))
+	waitFor(t, f.env, mg, "Ready", available)
+}
+
+func lostKeysAdded(t *testing.T, f *fleet) {
+	f.control(t, managed.WithPollInterval(time.Hour))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.env.Namespace, Name: "lost"}}
+	mg := f.add("lost", func(mg *thing.Thing) {
+		mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: secret.Namespace, Name: secret.Name}
+	})
+	waitFor(t, f.env, mg, "Ready", available)
+	if err := f.env.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	password := secret.Data["password"]
+	setPassword(t, f, secret, nil)
+	waitFor(t, f.env, mg, "details are lost", func(mg *thing.Thing) bool {
+		return xpv1.FailureOf(mg).Reason == failure.ConnectionDetailsLost
+	})
+	setPassword(t, f, secret, password)
+	waitFor(t, f.env, mg, "Ready again", available)
+}
+
+// setPassword sets the password in a connection Secret, or removes it.
+func setPassword(t *testing.T, f *fleet, secret *corev1.Secret, password []byte) {
+	t.Helper()
+	content, err := json.Marshal(map[string]any{"data": map[string]any{"password": password}})
+	if err == nil {
+		err = f.env.Client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, content))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -138,19 +138,19 @@ func TestErrors(t *testing.T) {
 			mended, pass, holds("recovered", func(s *stage) bool { return s.state() == gone || s.state() == healthy(s) }))
 	}
 	play(t, scripts{
-		"Connect (R27, R185, R198)": failing("Connect", "Connect", managed.ReasonCannotConnect, xpv1.ReasonAvailable, 1,
+		"Connect (R27, R185, N44)": failing("Connect", "Connect", managed.ReasonCannotConnect, xpv1.ReasonCannotObserve, 1,
 			"connecting to the provider", pass),
 		"Connect of a new object (R27)": failing("Connect", "Connect", managed.ReasonCannotConnect, "", 0,
 			"connecting to the provider"),
-		"Observe (R26, R185, R196, R198, R199, N13)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve,
-			xpv1.ReasonAvailable, 1,
+		"Observe (R26, R185, R196, R199, N13, N44)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve,
+			xpv1.ReasonCannotObserve, 1,
 			"observing the external resource", pass),
 		"Observe of a new object (R26)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, "", 0,
 			"observing the external resource"),
 		"Create (R33, R95, R181, R185, R196)": failing("Create", "Connect Observe Create", managed.ReasonCannotCreate,
 			xpv1.ReasonCreating, 0,
 			"creating the external resource"),
-		"Update, with the latest status (R27, R178, R185, R196, R198, R200)": failing("Update", "Connect Observe Update",
+		"Update, with the latest status (R27, R178, R185, R196, R200, N44)": failing("Update", "Connect Observe Update",
 			managed.ReasonCannotUpdate, xpv1.ReasonAvailable, 7, "updating the external resource", pass, resize(7)),
 		"Delete (R37, R60, R182, R185)": failing("Delete", "Connect Observe Delete", managed.ReasonCannotDelete, xpv1.ReasonDeleting, 1,
 			"deleting the external resource", pass, deleted),
@@ -163,6 +163,41 @@ func healthy(s *stage) string {
 		return "a failure"
 	}
 	return ready
+}
+
+// Ready is not True beside a failure to observe, and as before once the external resource is observed again.
+func TestUnobserved(t *testing.T) {
+	const unobserved = "Ready=CannotObserve Synced=ReconcileError"
+	away := refuse("Observe", failure.Unreachable(errors.New("no route")))
+	unknown := object("Ready is Unknown with the cause", func(mg *thing.Thing) bool {
+		c := mg.GetCondition(xpv1.TypeReady)
+		return c.Status == "Unknown" && strings.Contains(c.Message, "("+string(failure.ExternalSystemUnreachable)+")") && c.ObservedGeneration == mg.Generation
+	})
+	unchanged := observed(func(mg *thing.Thing, _ *observation) {
+		mg.SetConditions(xpv1.CannotObserve(failure.ExternalSystemUnreachable))
+	})
+	play(t, scripts{
+		"the cause is typed, and recovery needs one pass (N44)": {pass, forget, away, pass, sees(unobserved), unknown,
+			emitted(managed.ReasonCannotObserve), forget, away, later(time.Minute), pass, wrote(0), pass, sees(ready)},
+		"an observation that leaves Ready as it was (R31, N44)": {pass, away, pass, unchanged, pass, sees(ready)},
+		"one that finds it unusable (N44)": {pass, away, pass, observed(func(mg *thing.Thing, _ *observation) {
+			mg.SetConditions(xpv1.Unavailable())
+		}), pass, sees("Ready=Unavailable Synced=ReconcileSuccess")},
+		"one that was never usable (N44)":               {away, pass, sees(refusedNew), pass, sees(ready)},
+		"a circuit that is open, of a new object (N44)": {refuse("Observe", failure.Unreachable(busy{})), pass, sees(refusedNew)},
+		"a circuit that is open, of a deleted object (N44)": {pass, deleted, refuse("Observe", failure.Unreachable(busy{})), pass,
+			sees("Ready=Deleting Synced=ReconcileError")},
+		"a circuit that is open for three seconds (O29, N44)": {pass, refuse("Observe", failure.Unreachable(busy{})), pass, sees(ready),
+			later(2 * time.Second), refuse("Observe", failure.Unreachable(busy{})), pass, sees(ready),
+			later(time.Second), refuse("Observe", failure.Unreachable(busy{})), pass, sees(unobserved), unknown},
+		"calls that are throttled for ten polls and ten minutes (N44)": {pass, refuseAll("Observe", busy{}), pass, sees(ready),
+			later(9 * time.Minute), pass, sees("Ready=Available Synced=ReconcileError"), later(time.Hour), pass, sees(unobserved)},
+		"a failed update in the background follows an observation (R197, N44)": {inBackground, until("created", func(s *stage) bool {
+			return s.state() == ready
+		}), refuseAll("Update", errors.New("boom")), size(7), until("failed", func(s *stage) bool { return s.state() == notSynced })},
+		"gone before it is observed again, after a restart (N38, N44)": {holdsData, pass, away, pass, restarted, later(time.Minute), wiped, pass, sees(lost), calls("Create", 1)},
+		"deleted (R182, N44)": {pass, away, pass, deleted, away, pass, sees("Ready=Deleting Synced=ReconcileError")},
+	})
 }
 
 // wroteStatus returns how often the status was written.
@@ -279,8 +314,10 @@ func TestRepetition(t *testing.T) {
 	}
 	repeated := func(acts ...act) []act {
 		return slices.Concat([]act{pass}, acts, []act{func(s *stage) {
-			if !strings.HasPrefix(s.state(), "Ready=Available") {
-				s.t.Errorf("the user sees %s (R198)", s.state())
+			if s.message() != "" && !strings.Contains(s.message(), "too many calls") {
+				s.play(sees("Ready=CannotObserve Synced=ReconcileError"))
+			} else if !strings.HasPrefix(s.state(), "Ready=Available") {
+				s.t.Errorf("the user sees %s (N44)", s.state())
 			}
 		}, pass, sees(ready), holds("no message", func(s *stage) bool { return s.message() == "" })})
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -38,15 +39,29 @@ type record struct {
 	settled  bool      // the last pass left nothing to do but to poll
 	failures int       // passes that failed in a row
 	updates  int       // passes in a row that had to update the external resource
-	// seen is true once the external resource was observed since its last creation (N20).
+	// seen is true once the object's own external resource was observed since its last creation (N20).
 	seen bool
+	// system is the external system in which the external resource was last found, or its creation began; it is stored once (N55).
+	system       xpv1.ExternalSystem
+	systemStored bool
+	identity     xpv1.ExternalIdentity // of the external resource, stored together with system (N63)
 	// deleteNoted and disorderNoted are true once the events of the deletion, and of one out of order, were emitted.
 	deleteNoted, disorderNoted bool
+	// deleteAllowed is true once the brake counted the deletion.
+	deleteAllowed bool
+	// dependentsPaused is when the deletion of an object that refers to this one was last seen paused.
+	dependentsPaused time.Time
 	// created is the external name of a creation whose success could not be recorded, begun at createdPending.
 	created        string
 	createdPending time.Time
+	// proof of ownership of a creation, until the status has it; nil for none (N54).
+	proof tree
+	// pruned is true once the API server dropped the proof, since the CRD is of an earlier version: it is not stored again.
+	pruned bool
 	// uncreated is when a creation began that is known to have created nothing.
 	uncreated time.Time
+	// nameless is when the client was first asked for the external resource of an object that lost its name.
+	nameless time.Time
 	// throttled is since when every pass ended because the external system asked for fewer calls.
 	throttled time.Time
 	// inputs is when the secret inputs were last read.
@@ -57,6 +72,10 @@ type record struct {
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
+	// sent is when the rotation began whose credentials the last update sent, recorded the last one that the status has.
+	sent, recorded time.Time
+
+	handled string   // request for a pass, which the status of some kinds cannot show
 	refusal *refusal // of late initialization by the API server, nil for none
 	unfit   error    // why the API server refuses the status, nil for nothing
 	// awaitsReady is true for an object that was never Ready; it is determined by the first pass.

@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
@@ -35,7 +36,14 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 		}
 	}
 	p.observation, p.observed = o, true
-	p.memory.seen = p.memory.seen || o.ResourceExists
+	if o.ResourceExists && p.owns() {
+		p.memory.seen = true
+		p.noteSystem()
+		p.noteIdentity()
+	}
+	if o.ResourceExists && p.managed.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonCannotObserve { // Observe left it as it was
+		p.managed.SetConditions(xpv1.Available())
+	}
 	r.redactDrift(ctx, p)
 	return flow.Next()
 }

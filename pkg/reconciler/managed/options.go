@@ -60,6 +60,10 @@ func WithDefaultName(choose func(mg resource.Managed) string) ReconcilerOption {
 // a recorded result needs manual intervention (N5).
 func WithVendorNames() ReconcilerOption { return WithDefaultName(nil) }
 
+// WithLabels is for kinds whose external resources carry ownership labels. For others, the status proves which one is an object's own,
+// which may cost a request (N54).
+func WithLabels() ReconcilerOption { return func(r *Reconciler) { r.labels = true } }
+
 // WithTimeout bounds one pass, and so every call to the external system (R47). Default: 1 minute.
 func WithTimeout(d time.Duration) ReconcilerOption { return func(r *Reconciler) { r.timeout = d } }
 
@@ -93,6 +97,36 @@ func WithSecretInputInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.inputInterval = d }
 }
 
+// An Initializer prepares an object before each pass that is not a deletion: it sets what its kind needs, and writes that itself.
+type Initializer interface {
+	Initialize(ctx context.Context, mg resource.Managed) error
+}
+
+// An InitializerFn is an Initializer.
+type InitializerFn func(ctx context.Context, mg resource.Managed) error
+
+// Initialize satisfies Initializer.
+func (f InitializerFn) Initialize(ctx context.Context, mg resource.Managed) error { return f(ctx, mg) }
+
+// WithInitializers adds initializers, which run in order. An error ends the pass, as any other of the provider.
+func WithInitializers(i ...Initializer) ReconcilerOption {
+	return func(r *Reconciler) { r.initializers = append(r.initializers, i...) }
+}
+
+// An ObjectFinalizer does what has to be done with an object besides its finalizer.
+type ObjectFinalizer interface {
+	// AddFinalizer is called before each pass that is not a deletion, after the initializers. It may write to the object. A finalizer
+	// of its own that it adds delays the deletion of the external resource, like any other (N37).
+	AddFinalizer(ctx context.Context, mg resource.Managed) error
+	// RemoveFinalizer is called once the external resource is deleted or orphaned, before the reconciler's finalizer is removed.
+	RemoveFinalizer(ctx context.Context, mg resource.Managed) error
+}
+
+// WithFinalizer sets an ObjectFinalizer.
+func WithFinalizer(f ObjectFinalizer) ReconcilerOption {
+	return func(r *Reconciler) { r.finalizer = f }
+}
+
 // WithReferences shares known references with the reconcilers of other kinds, so that objects are deleted in order. Default: each
 // reconciler knows those of its own kind only, which is enough to resolve them.
 func WithReferences(shared *References) ReconcilerOption {
@@ -116,6 +150,15 @@ func WithManagementPolicies(supported bool) ReconcilerOption {
 func WithRecreatePolicy(p xpv1.RecreatePolicy) ReconcilerOption {
 	return func(r *Reconciler) { r.recreatePolicy = p }
 }
+
+// A DeletionBrake decides whether an external resource may be deleted now. It returns a message if not: the object is then reconciled
+// when it is woken, and at the poll.
+type DeletionBrake interface {
+	AllowDeletion(ctx context.Context, mg resource.Managed) (paused string, err error)
+}
+
+// WithDeletionBrake sets what pauses mass deletions (N39). Default: none. *clients.Registry is one.
+func WithDeletionBrake(b DeletionBrake) ReconcilerOption { return func(r *Reconciler) { r.brake = b } }
 
 // WithBackoff sets the time until the first repetition after an error, which doubles with every further error up to
 // most. Default: 1 second and 1 minute.

@@ -25,12 +25,15 @@ type pass struct {
 	before  // the managed resource as the pass found it
 	session // with the external system
 	sighting
-	inputs inputsOfPass
-	ended  endedCall
+	inputs   inputsOfPass
+	rotation rotation
+	ended    endedCall
 	// nameGiven is true if a user chose the external name, which is the consent to adopt an external resource.
 	nameGiven bool
 	// published is the connection Secret as last written in this pass.
 	published *corev1.Secret
+	// left is the external system in which a person permits to leave the external resource.
+	left xpv1.ExternalSystem
 	// overtaken is true if another writer wrote to the object during the pass.
 	overtaken bool
 	// planning passes write nothing.
@@ -44,7 +47,11 @@ type before struct {
 	status          any
 	synced          xpv1.Condition
 	ready           xpv1.Condition
+	wasInSync       xpv1.Condition
 	states          []xpv1.Condition
+	wasOwn          bool  // see showsOwnership
+	keepsData       bool  // a lost external resource is created again only with permission
+	recreate        error // why there is none, nil if a person permits it
 	resourceVersion string
 	wakes           int // of the record
 }
@@ -55,6 +62,7 @@ type session struct {
 	client   ExternalClient
 	external ExternalClient
 	poll     time.Duration // how often the external resource is observed
+	adoption resource.Adoption
 }
 
 // endedCall is the call in the background whose result this pass took up; it is not made again in the same pass.
@@ -73,18 +81,16 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 		poll = own
 	}
 	p := &pass{
-		object: object{
-			managed:     mg,
-			newManaged:  r.newManaged,
-			annotations: maps.Clone(mg.GetAnnotations()),
-			stored:      stored["spec"],
-			spec:        stored["spec"],
-		},
+		object: r.objectOf(mg, stored),
 		before: before{
 			status:          stored["status"],
 			synced:          mg.GetCondition(xpv1.TypeSynced),
 			ready:           mg.GetCondition(xpv1.TypeReady),
+			wasInSync:       mg.GetCondition(xpv1.TypeInSync),
 			states:          flow.States(mg),
+			wasOwn:          showsOwnership(mg),
+			keepsData:       r.keepsData(mg),
+			recreate:        meta.CheckRecreate(mg, r.now()),
 			resourceVersion: mg.GetResourceVersion(),
 			wakes:           wakes,
 		},
@@ -93,16 +99,36 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 	}
 	if !rec.passed {
 		rec.passed, rec.awaitsReady = true, p.neverReady()
+		// Ready alone may be from announceDeletion, before Delete was called.
 		rec.deleteNoted = p.ready.Reason == xpv1.ReasonDeleting && p.synced.Reason == xpv1.ReasonReconcileSuccess &&
-			xpv1.FailureOf(mg).Reason == ""
+			p.synced.ObservedGeneration == mg.GetGeneration() && xpv1.FailureOf(mg).Reason == "" && !r.mayAwaitCreation(mg)
 	}
 	return p, nil
 }
 
-// notes are the events and conditions that steps leave to settle, in order.
+// mayAwaitCreation is true for an object whose deletion may have waited for a call in the background or a resource that was not visible
+// yet, before Delete was called: the brake decides about it again (N39).
+func (r *Reconciler) mayAwaitCreation(mg resource.Managed) bool {
+	return mg.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing || meta.ExternalCreateIncomplete(mg) ||
+		r.now().Sub(meta.GetExternalCreateSucceeded(mg)) < r.creationGrace
+}
+
+// objectOf is an object as it is stored.
+func (r *Reconciler) objectOf(mg resource.Managed, stored tree) object {
+	return object{
+		managed:     mg,
+		newManaged:  r.newManaged,
+		annotations: maps.Clone(mg.GetAnnotations()),
+		labels:      maps.Clone(mg.GetLabels()),
+		stored:      stored["spec"],
+		spec:        stored["spec"],
+	}
+}
+
+// notes are the events and conditions that steps leave to settle, in order. applied are the conditions that are set already.
 type notes struct {
-	events     []event.Event
-	conditions []xpv1.Condition
+	events              []event.Event
+	conditions, applied []xpv1.Condition
 }
 
 func (n *notes) note(e event.Event)                { n.events = append(n.events, e) }
@@ -129,8 +155,11 @@ func (p *pass) onlyObserves() bool {
 type object struct {
 	managed    resource.Managed
 	newManaged func() resource.Managed
-	// annotations are those in the API server; in memory there may be an external name that is not stored yet.
-	annotations map[string]string
+	// annotations and labels are those in the API server; in memory there may be an external name that is not stored yet, and what
+	// Observe set.
+	annotations, labels map[string]string
+	// chosen is the metadata that late initialization is to store.
+	chosenAnnotations, chosenLabels map[string]string
 	// stored is the spec in the API server, spec the one that steps derived from it; see storeSpec.
 	stored any
 	spec   any
@@ -151,6 +180,18 @@ func (o *object) rebuild(change func(tree)) error {
 	return nil
 }
 
+// setStatus sets a field of the status in memory.
+func (o *object) setStatus(field string, value any) error {
+	return o.rebuild(func(u tree) {
+		status := section(u, "status")
+		if status == nil {
+			status = tree{}
+			u["status"] = status
+		}
+		put(status, field, value)
+	})
+}
+
 // withSpec returns the object with the given spec and the annotations that are stored. now is its tree in memory, where the
 // external name may be set already, and where a careless client may have changed the spec.
 func (o *object) withSpec(now tree, spec any) (resource.Managed, error) {
@@ -162,12 +203,13 @@ func (o *object) withSpec(now tree, spec any) (resource.Managed, error) {
 		return nil, err
 	}
 	mg.SetAnnotations(maps.Clone(o.annotations))
+	mg.SetLabels(maps.Clone(o.labels))
 	return mg, nil
 }
 
 // takeMetadata replaces the metadata in memory by that of the object as just written.
 func (o *object) takeMetadata(from resource.Managed) {
-	o.annotations = maps.Clone(from.GetAnnotations())
+	o.annotations, o.labels = maps.Clone(from.GetAnnotations()), maps.Clone(from.GetLabels())
 	o.managed.SetAnnotations(from.GetAnnotations())
 	o.managed.SetResourceVersion(from.GetResourceVersion())
 	o.managed.SetGeneration(from.GetGeneration())

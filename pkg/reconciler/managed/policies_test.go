@@ -105,6 +105,18 @@ func TestPauses(t *testing.T) {
 		all[fmt.Sprintf("crossplane.io/paused: %q (R97)", value)] = []act{
 			edit(func(mg *thing.Thing) { mg.Annotations["crossplane.io/paused"] = value }), pass, sees(state)}
 	}
+	// Nothing that a person sets to pause an object, or to poll it, is ignored silently; the event is emitted once.
+	for key, values := range map[string][]string{
+		meta.AnnotationKeyReconciliationPaused: {"TRUE", "yes", "1"}, meta.AnnotationKeyOrphanOnDelete: {"True"}, meta.AnnotationKeyProtect: {"True"},
+		meta.AnnotationKeyPollInterval: {"-5s", "5"},
+	} {
+		for _, value := range values {
+			all[fmt.Sprintf("%s: %q is reported (R97)", key, value)] = []act{pass, forget, annotate(key, value),
+				then(pass, wrote(1), emitted(managed.ReasonIgnored), reports("Annotation "+key, "no effect"), sees(ready)), later(time.Hour),
+				then(pass, wrote(0), emitted()),
+				edit(func(mg *thing.Thing) { delete(mg.Annotations, key) }), pass, wrote(1), emitted(), sees(ready)}
+		}
+	}
 	play(t, all)
 }
 

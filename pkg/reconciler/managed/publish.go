@@ -9,7 +9,10 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -19,6 +22,9 @@ import (
 // AnnotationKeyCreatedKeys is that of package connection.
 const AnnotationKeyCreatedKeys = connection.AnnotationKeyCreatedKeys
 
+// AnyKey is that of package connection.
+const AnyKey = connection.AnyKey
+
 // publish adds to the connection Secret what Observe reported, and what could not be stored before (R206, N22).
 func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	details := union(p.memory.unpublished, p.observation.ConnectionDetails)
@@ -26,6 +32,7 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 		return flow.Next()
 	}
 	if err := r.write(ctx, p, details, nil); err != nil {
+		p.withhold(failure.ConnectionSecretUnavailable, "The connection Secret cannot be written.")
 		return failed(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", err))
 	}
 	p.memory.unpublished = nil
@@ -34,7 +41,11 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 
 // write writes the connection Secret, and remembers it for the rest of the pass.
 func (r *Reconciler) write(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) error {
-	secret, err := r.secrets.Publish(ctx, p.managed, p.published, details, annotations)
+	secret, err := r.ownSecret(ctx, p)
+	if err != nil {
+		return err
+	}
+	secret, err = r.secrets.Publish(ctx, p.managed, secret, details, annotations)
 	if err == nil {
 		p.published = secret
 	}
@@ -48,32 +59,86 @@ func (p *pass) rememberKeys(details ConnectionDetails) {
 	}
 }
 
+// recordFound is recordCreated for a creation whose answer was lost and cannot be had again: what it contained is missing from then on,
+// until a person adds it or does without (N22).
+func (r *Reconciler) recordFound(ctx context.Context, p *pass, name string) outcome {
+	if meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated() {
+		keys, err := r.keysOfLostAnswer(ctx, p)
+		if err != nil {
+			return failed(ReasonCannotPublish, fmt.Errorf("looking for the details of an earlier creation: %w", err))
+		}
+		p.memory.oneTimeKeys = append(p.memory.oneTimeKeys, keys...)
+	}
+	return r.recordCreated(ctx, p, name)
+}
+
+// keysOfLostAnswer returns the keys that the answer may have contained: those that the client knows, or any. A client that chooses
+// credentials stored them before.
+func (r *Reconciler) keysOfLostAnswer(ctx context.Context, p *pass) ([]string, error) {
+	client, knows := optional[OneTimeAnswerer](p.external)
+	_, chooses := optional[CredentialChooser](p.external)
+	_, wanted := resource.ConnectionSecretReference(p.managed)
+	switch {
+	case !wanted || chooses && !knows:
+		return nil, nil
+	case !knows:
+		return []string{AnyKey}, nil
+	}
+	keys := client.OneTimeKeys()
+	secret, err := r.secrets.Get(ctx, r.live, p.managed)
+	if len(connection.Missing(secret, keys)) < len(keys) { // the values in the Secret are those of an earlier resource
+		keys = append(keys, AnyKey)
+	}
+	return keys, resource.Ignore(connection.IsForeign, err)
+}
+
 // giveDetails gives the stored connection details to a client before Observe and Update, but not for a deletion. It costs no request,
-// since connection Secrets are cached.
+// since connection Secrets are cached. Only an update because of drift, which may be that of a password, reads past the cache: one that is
+// behind would restore a former password (N53).
 func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	user, uses := optional[ConnectionDetailsUser](p.external)
-	if !uses || meta.WasDeleted(p.managed) {
+	rotator, rotates := optional[CredentialRotator](p.external)
+	if !uses && !rotates || meta.WasDeleted(p.managed) {
 		return flow.Next()
 	}
-	secret, err := p.published, error(nil)
-	if secret == nil {
-		secret, err = r.secrets.Get(ctx, r.client, p.managed)
+	secret, err := r.ownSecret(ctx, p)
+	if drifted := p.observed && p.synced.ObservedGeneration == p.managed.GetGeneration(); uses && drifted && p.published == nil {
+		secret, err = r.secrets.Get(ctx, r.live, p.managed)
+		p.published, err = secret, resource.Ignore(connection.IsForeign, err)
 	}
-	if resource.Ignore(connection.IsForeign, err) != nil {
+	if err != nil {
 		return failed(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
 	}
 	stored := p.memory.unpublished
-	if err == nil && secret != nil {
+	if secret != nil {
 		stored = union(secret.Data, stored)
 	}
 	p.ended.secrets = append(p.ended.secrets, redact.Details(stored)...)
-	user.UseConnectionDetails(stored)
+	if uses {
+		user.UseConnectionDetails(connection.InUse(stored))
+	}
+	if rotates {
+		rotator.UsePending(connection.Pending(secret), connection.Overlap(secret))
+	}
 	return flow.Next()
 }
 
+// ownSecret returns the connection Secret as the pass knows it, nil if there is none of the object. A cache that is behind the last rotation
+// would show former credentials.
+func (r *Reconciler) ownSecret(ctx context.Context, p *pass) (*corev1.Secret, error) {
+	if p.published != nil {
+		return p.published, nil
+	}
+	secret, err := r.secrets.Get(ctx, r.client, p.managed)
+	if err == nil && secret != nil && meta.GetCredentialsRotatedAt(secret).Before(p.lastRotation()) {
+		secret, err = r.secrets.Get(ctx, r.live, p.managed)
+	}
+	return secret, resource.Ignore(connection.IsForeign, err)
+}
+
 // union returns the details of both; where both have a key, over wins.
-func union(details, over ConnectionDetails) ConnectionDetails {
-	all := make(ConnectionDetails, len(details)+len(over))
+func union[M ~map[string]V, V any](details, over M) M {
+	all := make(M, len(details)+len(over))
 	maps.Copy(all, details)
 	maps.Copy(all, over)
 	return all

@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -138,9 +139,10 @@ func TestLostDetails(t *testing.T) {
 		})
 	}
 	reported := func(s *stage) {
-		want := xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true}
+		want := xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true,
+			Message: "the connection Secret lacks password, which cannot be read again: ask your platform team"}
 		s.equal("failure", want, xpv1.FailureOf(s.thing()))
-		s.play(sees(notSynced), reports(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys))
+		s.play(sees(lostDetails), reports(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys))
 	}
 	lost := func(acts ...act) []act {
 		return slices.Concat([]act{pass, forget}, acts, []act{pass, reported, pass, reported, emitted(managed.ReasonDetailsLost),
@@ -176,6 +178,43 @@ func TestLostDetails(t *testing.T) {
 		}, pass, func(s *stage) { s.play(sees(healthy(s))) }},
 		"people do without them (R208, N22)": {pass, removed, pass, annotate(connection.AnnotationKeyCreatedKeys, ""), pass,
 			func(s *stage) { s.play(sees(healthy(s))) }},
+	})
+}
+
+// The answer of a create is lost, and nothing repeats it: the object reports what its Secret lacks until a person acts.
+func TestLostAnswer(t *testing.T) {
+	unanswered := lose("Create", failure.OutcomeUnknown(errors.New("connection reset")))
+	isLost := then(unanswered, pass, later(time.Minute), pass, sees(lostDetails), resources(1), calls("Create", 1))
+	stays := then(forget, later(time.Hour), pass, sees(lostDetails), emitted(), wrote(0), restarted, pass, sees(lostDetails))
+	dismissed := then(annotate(connection.AnnotationKeyCreatedKeys, ""), pass, sees(ready), restarted, pass, sees(ready))
+	set := func(s *stage) {
+		s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("reset") })
+	}
+	shown := then(isLost, emitted(managed.ReasonCannotCreate, managed.ReasonDetailsLost), func(s *stage) {
+		mg, failed := s.thing(), xpv1.FailureOf(s.thing())
+		if mg.GetCondition(xpv1.TypeInSync).Status == "True" || failed.Message == "" || failed.Reason != failure.ConnectionDetailsLost || !failed.Stalled {
+			s.t.Errorf("failure %+v, conditions %+v", failed, mg.Status.Conditions)
+		}
+		s.play(reports(s.secret.String(), "reset it in the external system", connection.AnnotationKeyCreatedKeys))
+	}, stays)
+	keeps := func(given ...act) []act {
+		return append(given, unanswered, pass, later(time.Minute), pass, sees(ready), resources(1))
+	}
+	play(t, scripts{
+		"a known name: it is reported until a person dismisses it (N22, N42)": {shown, dismissed},
+		"a name that is found: so it is (N22, N42)":                           {findable, shown, dismissed},
+		"a kind knows the key, and a person adds it (N22, N42)":               {functions, shown, reports("lacks password"), set, pass, sees(ready)},
+		"a kind whose name is found knows it, too (N5, N22, N42)":             {functions, findable, functions, shown, set, pass, sees(ready)},
+		"the stored password is that of an earlier resource (N22, N42)":       {functions, pass, wiped, later(time.Minute), forget, shown, dismissed},
+		"policies do not permit to repeat the create (N22, N42)":              {functions, replays, unanswered, pass, allow("Observe", "Update", "Delete"), pass, sees(lostDetails)},
+		"it is deleted all the same (R54)":                                    {shown, deleted, pass, sees(gone), resources(0)},
+		"a resource that is not complete may still return it (N22)": {observed(func(mg *thing.Thing, _ *observation) {
+			mg.SetConditions(xpv1.Creating())
+		}), unanswered, passes(2), sees("Ready=Creating Synced=ReconcileSuccess"), observed(nil), pass, sees(lostDetails)},
+		"what the client chose is stored (N22)":                                  keeps(chooses),
+		"what the system repeats is stored (N22)":                                keeps(replays),
+		"where no Secret is wanted nothing is missing (R210)":                    keeps(unwanted),
+		"a create that was refused had no answer: an adopted resource (R95, N6)": {refuse("Create", errors.New("over quota")), pass, give(thing.Resource{Size: 1}), pass, sees(ready)},
 	})
 }
 
@@ -244,4 +283,49 @@ func TestNamespacedKind(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) { s.t = t; s.play(m.acts...) })
 	}
+}
+
+// A person that reads about the connection Secret of another object must be able to act, also if the Secret cannot be deleted yet.
+func TestForeignSecret(t *testing.T) {
+	play(t, scripts{
+		"what to do about another owner's Secret (R214)": {func(s *stage) {
+			s.store(s.secret, nil)
+			s.editSecret(func(secret *corev1.Secret) {
+				secret.Finalizers = []string{"in-use.crossplane.io/provider-config"}
+				secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Server", Name: "old", UID: "gone", Controller: new(true)}}
+			})
+		}, pass, reports(`but to Server "old" with UID gone`, "or delete that object, if it still exists, and the Secret"),
+			func(s *stage) { s.editSecret(nil) }, pass,
+			reports("wait until its deletion finishes, which finalizers delay (in-use.crossplane.io/provider-config)", "no ProviderConfig in use"),
+			func(s *stage) { s.editSecret(func(secret *corev1.Secret) { secret.Finalizers = nil }) }, pass,
+			publishes(details("there", "password-1"))},
+	})
+}
+
+// A ProviderConfig that uses the connection Secret is named in the status, which admission reads.
+func TestInUse(t *testing.T) {
+	mark := func(user string) act {
+		return func(s *stage) {
+			secret := &corev1.Secret{}
+			s.must(s.env.Client.Get(s.t.Context(), s.secret, secret))
+			patch := `{"metadata":{"annotations":{"in-use.bowline.dev/u":` + user + `}}}`
+			s.must(s.env.Client.Patch(s.t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))))
+		}
+	}
+	used, unused := mark(`"ProviderConfig.sql.example.org default"`), mark("null")
+	shows := func(reason xpv1.ConditionReason, message string) act {
+		return object("condition InUse is "+string(reason), func(mg *thing.Thing) bool {
+			c := mg.GetCondition(xpv1.TypeInUse)
+			return c.Reason == reason && c.Message == message
+		})
+	}
+	const by = "Its connection Secret is used by ProviderConfig.sql.example.org default."
+	play(t, scripts{
+		"nothing is shown as long as nothing uses it (N13, N39)": {pass, later(time.Minute), pass, shows("", "")},
+		"a user is shown, and its end (N39)":                     {pass, used, later(time.Minute), pass, shows("InUse", by), unused, later(time.Minute), pass, shows("NotInUse", "")},
+		"also of a paused object (N39)":                          {pass, annotate(meta.AnnotationKeyReconciliationPaused, "true"), used, pass, shows("InUse", by)},
+		"a deletion that begins before it is shown waits (N39)": {pass, used, deleted, pass, fails(failure.ExternalResourceInUse), pass,
+			object("the external resource stays", func(*thing.Thing) bool { return true }), unused, pass, sees(gone)},
+		"it is written once (N13, N39)": {pass, used, later(time.Minute), pass, later(time.Minute), nothingNew},
+	})
 }

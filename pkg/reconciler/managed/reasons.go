@@ -27,18 +27,22 @@ const (
 	ReasonCannotPublish    event.Reason = "CannotPublishConnectionDetails"
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
 	ReasonCannotFill       event.Reason = "CannotLateInitializeManagedResource"
+	ReasonCannotRotate     event.Reason = "CannotRotateCredentials"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
 	ReasonExternalLost     event.Reason = "ExternalResourceLost"
 	ReasonPanicked         event.Reason = "ProviderPanicked"
 	ReasonDetailsLost      event.Reason = "ConnectionDetailsLost"
 
-	ReasonCreated  event.Reason = "CreatedExternalResource"
-	ReasonUpdated  event.Reason = "UpdatedExternalResource"
-	ReasonDeleted  event.Reason = "DeletedExternalResource"
-	ReasonDrifted  event.Reason = "ExternalResourceDrifted"
-	ReasonPaused   event.Reason = "ReconcilePaused"
-	ReasonDisorder event.Reason = "DeletedOutOfOrder"
-	ReasonOrphaned event.Reason = "OrphanedExternalResource"
+	ReasonCreated         event.Reason = "CreatedExternalResource"
+	ReasonUpdated         event.Reason = "UpdatedExternalResource"
+	ReasonRotated         event.Reason = "RotatedCredentials"
+	ReasonDeleted         event.Reason = "DeletedExternalResource"
+	ReasonDrifted         event.Reason = "ExternalResourceDrifted"
+	ReasonPaused          event.Reason = "ReconcilePaused"
+	ReasonDisorder        event.Reason = "DeletedOutOfOrder"
+	ReasonOrphaned        event.Reason = "OrphanedExternalResource"
+	ReasonIgnored         event.Reason = "AnnotationIgnored"
+	ReasonDeletionsPaused event.Reason = "DeletionsPaused"
 )
 
 // causes is the cause of an error that the step did not classify itself, by the reason of its event. An error of a call to the
@@ -59,6 +63,7 @@ var causes = map[event.Reason]struct {
 	ReasonCannotPublish:    {failure.ConnectionSecretUnavailable, false},
 	ReasonCannotUpdateMR:   {failure.InternalError, false},
 	ReasonCannotFill:       {failure.SpecRefused, false},
+	ReasonCannotRotate:     {failure.ExternalCallFailed, true},
 	ReasonExternalFailed:   {failure.ExternalResourceFailed, true},
 	ReasonExternalLost:     {failure.ExternalResourceLost, false},
 	ReasonPanicked:         {failure.ProviderPanicked, false},
@@ -109,10 +114,10 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonCannotConnect, "The ProviderConfig or its credentials cannot be read, or no client can be made of them.",
 			"Read the message: create the ProviderConfig or the Secret that it names, or correct providerConfigRef. Reconciliation resumes automatically."),
 		event.Explain(ReasonCannotInitialize, "It is not certain which external resource belongs to the object: its creation was interrupted and cannot be "+
-			"looked up, or a resource of that name belongs to another object.",
+			"looked up, a resource of that name belongs to another object, or the external name has characters that cannot be seen.",
 			"For an interrupted creation: `bowline leaks` shows since when and what to look for in the external system. Delete what was left behind, "+
 				"or set the annotation crossplane.io/external-name to its name, then remove the annotation crossplane.io/external-create-pending. "+
-				"For a foreign resource: set the annotation crossplane.io/external-name to adopt it, or choose another name."),
+				"For a foreign resource: choose another name, or adopt it as the message describes."),
 		event.Explain(ReasonCannotResolve, "A field refers to another object that does not exist yet, has no external name yet, or is being deleted, or to a kind "+
 			"that is not installed.",
 			"Usually nothing: reconciliation resumes within seconds of the other object, or of its kind. Otherwise correct the reference or the labels "+
@@ -138,25 +143,36 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonCannotFill, "The external system chose settings that the API server does not accept in the spec: the schema or an admission policy "+
 			"refuses them. All else is done.",
 			"Set the fields that the message names yourself, or leave LateInitialize out of managementPolicies. It is retried at every poll."),
+		event.Explain(ReasonCannotRotate, "New credentials were requested, and the external system refused them, or there can be none. The connection Secret keeps the "+
+			"former ones.",
+			"Read the message. What the external system refused is retried with the same new credentials, which are stored. A request that cannot be "+
+				"met ends with the annotation bowline.dev/rotate-credentials-at."),
 		event.Explain(ReasonExternalFailed, "The external system itself reports that something is wrong with the resource.",
 			"Read the message and check the resource in the external system."),
-		event.Explain(ReasonExternalLost, "The external resource was created or adopted, and is gone. It held data, which an empty one would lack.",
-			"Restore it under the same name: the object recovers at the next poll. To create an empty one, set the annotation "+
-				"bowline.dev/recreate on the managed resource to the present time or to its UID, or spec.recreatePolicy to Always."),
+		event.Explain(ReasonExternalLost, "The external resource was created or adopted, and is gone, or was replaced by another one without an ownership label. "+
+			"It held data, which an empty one would lack.",
+			"Restore it under the same name: the object recovers at the next poll. To accept one that was restored without the label, set the "+
+				"annotation bowline.dev/restored-as on the managed resource to the id in the message. To create an empty one, set the annotation "+
+				"bowline.dev/recreate to the present time or to its UID, or spec.recreatePolicy to Always."),
 		event.Explain(ReasonPanicked, "The provider's code panicked, which is a bug in the provider.",
 			"Report it with the stack trace in the controllers' log. The object is retried with backoff; others are not affected."),
 		event.Explain(ReasonDetailsLost, "The connection Secret lacks keys that the external system returned only when the resource was created: the Secret or "+
-			"the keys were deleted, or the object names another Secret.",
-			"Copy the keys that the message names from the claim's copy or from the earlier Secret, or reset them in the external system and add them. "+
+			"the keys were deleted, the object names another Secret, or the answer of the create was lost, which `bowline leaks` lists too.",
+			"Copy the keys that the message names from a Secret that has them, or reset them in the external system and add them. "+
 				"To do without them, remove the annotation bowline.dev/created-connection-keys."),
 		event.Explain(ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",
 			"See status.drift for the fields. Change the spec to what is there, permit Update, or change the external resource."),
 		event.Explain(ReasonDisorder, "The external resource is deleted although objects that depend on it still exist: waiting for them took too long or cannot end.",
 			"Check the objects that the message names. The external system may refuse the deletion until they are deleted."),
+		event.Explain(ReasonIgnored, "An annotation or setting has a value without effect, such as \"TRUE\" where only \"true\" pauses. All else is done.",
+			"Set the value that the message names, or remove the annotation or setting."),
+		event.Explain(ReasonDeletionsPaused, "The external resource is not deleted yet because too many were to be deleted within a minute.",
+			"Check what deletes them, then resume all: bowline resume-deletions."),
 		event.Explain(ReasonPaused, "The object is paused by the annotation crossplane.io/paused or by empty managementPolicies.",
 			"Remove the annotation, or add policies, to resume."),
 		event.Explain(ReasonCreated, "The external resource was created.", ""),
 		event.Explain(ReasonUpdated, "The external resource was changed to match the object.", ""),
+		event.Explain(ReasonRotated, "The external resource has new credentials, which replaced the former ones in the connection Secret.", ""),
 		event.Explain(ReasonDeleted, "Deletion of the external resource was requested.", ""),
 		event.Explain(ReasonOrphaned, "The object is deleted without its external resource, as its policies or the annotation bowline.dev/orphan-on-delete "+
 			"request, or because the resource belongs to another object.", "Delete it in the external system, or import it, if it is not used otherwise."),

@@ -41,13 +41,17 @@ type Reconciler struct {
 	newManaged func() resource.Managed
 	kind       schema.GroupVersionKind
 
-	connecter   ExternalConnecter
-	defaultName func(resource.Managed) string // nil for kinds whose names the external system chooses
-	secrets     connection.Publisher
-	recorder    event.Recorder
-	log         logr.Logger
+	connecter    ExternalConnecter
+	initializers []Initializer
+	finalizer    ObjectFinalizer               // nil for none
+	defaultName  func(resource.Managed) string // nil for kinds whose names the external system chooses
+	secrets      connection.Publisher
+	recorder     event.Recorder
+	brake        DeletionBrake // may be nil
+	log          logr.Logger
 
 	policies       bool
+	labels         bool
 	recreatePolicy xpv1.RecreatePolicy // of objects without one
 	parameters     parameters.Rules
 	timeout        time.Duration
@@ -130,6 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, span := r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
 	defer span.End()
 	defer r.disconnect(ctx, p)
+	defer r.announceDeletion(ctx, mg)()
 	return r.settle(ctx, p, r.run(ctx, p, r.lifecycle(mg)...))
 }
 
@@ -146,7 +151,8 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe,
 			r.deleteExternal, r.finalize}
 	}
-	return []step{r.guard, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish, r.update, r.adopt, r.report}
+	return []step{r.guard, r.prepare, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish,
+		r.beginRotation, r.update, r.endRotation, r.adopt, r.report}
 }
 
 // A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue: they note conditions and

@@ -26,6 +26,9 @@ const messageCreateIncomplete = "cannot determine creation result - remove the "
 // finds what was created, and where Create repeats its answer. Otherwise the client looks for it, or the object needs manual
 // intervention. A deletion never creates, so there only a known name helps (N5, R84, R61).
 func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
+	if r.lostName(p) {
+		return r.recoverName(ctx, p)
+	}
 	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
 		return flow.Next()
 	}
@@ -45,7 +48,8 @@ func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outc
 		return lookupFailed(err)
 	}
 	if name != "" {
-		return r.recordCreated(ctx, p, name)
+		p.memory.proof = r.proofOf(p, p.managed, name)
+		return r.recordFound(ctx, p, name)
 	}
 	return r.awaitAppearance(p)
 }
@@ -63,17 +67,23 @@ func (r *Reconciler) isRecoverable(p *pass) bool {
 	return r.defaultName != nil || p.mustReplay() || finderOf(p.external) != nil
 }
 
-// recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).
+// recordCreated stores that the pending creation succeeded and under which external name, in one write, after the proof (R79, N54).
 func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) outcome {
 	if p.planning {
 		meta.SetExternalName(p.managed, name)
 		return flow.Next()
 	}
-	err := r.recordResult(ctx, p, func(o metav1.Object) {
-		meta.SetExternalName(o, name)
-		meta.SetExternalCreateSucceeded(o, r.now())
-		connection.SetCreatedKeys(o, slices.Concat(connection.CreatedKeys(o), p.memory.oneTimeKeys))
-	})
+	err := r.proveCreated(ctx, p, name)
+	if err == nil || errors.Is(err, errPruned) { // without its proof the object says what to do; without its name the resource would leak
+		err = r.recordResult(ctx, p, func(o metav1.Object) {
+			if !meta.WasDeleted(o) { // with the name, it may have been lost
+				meta.AddFinalizer(o, Finalizer)
+			}
+			meta.SetExternalName(o, name)
+			meta.SetExternalCreateSucceeded(o, r.now())
+			connection.SetCreatedKeys(o, slices.Concat(connection.CreatedKeys(o), p.memory.oneTimeKeys))
+		})
+	}
 	switch {
 	case err != nil:
 		p.memory.created, p.memory.createdPending = name, meta.GetExternalCreatePending(p.managed)

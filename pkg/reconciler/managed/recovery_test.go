@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestFindsCreated(t *testing.T) {
 	ended := then(sees(ready), requeued(1, time.Minute+time.Minute/10), resources(1), complete)
 	const waiting = "Ready= Synced=ReconcileSuccess"
 	playBoth(t, scripts{
-		"found (N5)":                     {started, leave, pass, called("Connect FindCreated Observe"), ended, named("left-behind")},
+		"found (N5)":                     {unwanted, started, leave, pass, called("Connect FindCreated Observe"), ended, named("left-behind")},
 		"absent, too soon to know (N26)": {started, before, pass, called("Connect FindCreated"), sees(waiting), soon, named("")},
 		"proven absent (N5, N26)":        {started, after, pass, called("Connect FindCreated Create Observe"), ended, named("vendor-1")},
 		"found in deletion (N5, R61)": {started, leave, deleted, pass, called("Connect FindCreated Observe Delete Observe"), sees(gone),
@@ -121,7 +122,7 @@ func TestNotSeenYet(t *testing.T) {
 		"its deletion waits, and then deletes it (R94, N20)": {unseen, deleted, pass, requeued(1, 30*time.Second),
 			object("it waits", func(mg *thing.Thing) bool { return mg != nil }), shown, pass, sees(gone), resources(0)},
 		"after the grace period the object goes (R94)": {unseen, deleted, later(31 * time.Second), pass, sees(gone)},
-		"another process does not report it Ready while it is not visible (R88, R198)": {pass, hidden, restarted, pass,
+		"another process does not report it Ready while it is not visible (R88, N44)": {pass, hidden, restarted, pass,
 			sees("Ready=Unavailable Synced=ReconcileSuccess"), shown, pass, sees(ready)},
 		"in the background, without grace (R88, R197, N5)": {vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)),
 			hidden, untilOperation("Finished Success"), calls("Create", 1), complete, shown, pass, sees(ready), resources(1)},
@@ -156,21 +157,30 @@ var operations = map[string]struct {
 	"recreate":                         {prepare: then(pass, wiped), want: 1},
 	"recreate with permission by UID":  {prepare: then(holdsData, pass, wiped, permittedByUID), want: 1},
 	"recreate with permission by time": {prepare: then(holdsData, pass, later(time.Minute), wiped, permittedAt(0)), want: 1},
-	"update":                           {prepare: then(pass, size(2)), want: 1, of: []string{"chosen credentials", "labels only", "no labels"}},
-	"delete":                           {prepare: then(pass, deleted), of: []string{"labels only", "no labels", "vendor names"}},
+	"create in another system, permitted": {prepare: then(inSystem, pass, later(time.Minute), moved, permittedAt(0)), want: 1, of: []string{"chosen credentials",
+		"labels only", "tokens and vendor names", "vendor names, findable"}},
+	"update": {prepare: then(pass, size(2)), want: 1, of: []string{"chosen credentials", "labels only", "no labels"}},
+	"rotate": {prepare: then(pass, later(time.Minute), rotateAt(0)), want: 1, of: []string{"chosen credentials"}},
+	"delete": {prepare: then(pass, deleted), of: []string{"labels only", "no labels", "no labels, shared", "vendor names"}},
 }
 
-// Wherever the process crashes or loses an answer, the next passes finish the work: nothing is leaked, doubled or forgotten. A
+// Wherever the process crashes or loses an answer, the next passes finish the work: nothing is leaked, doubled or forgotten, and no
+// password is lost quietly. A
 // crash before a request is the crash after the one before.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.NewWithScheme(t, scheme())
-	for of, offer := range offers {
+	all := maps.Clone(offers)
+	all["a kind by name"], all["a kind by label"] = offer{given: functions}, offer{given: then(findable, functions)}
+	all["no labels, shared"] = offer{given: shared}
+	all["vendor names, shared"] = offer{given: then(vendorNames, shared), mayNeedHuman: true}
+	all["tokens and vendor names, shared"] = offer{given: then(vendorNames, replays, shared), keepsPassword: true}
+	for of, offer := range all {
 		for name, operation := range operations {
 			if operation.of != nil && !slices.Contains(operation.of, of) {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s with %s (N5, N11, N22, N36, N38, R77, R79, R93)", name, of), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s with %s (N5, N11, N22, N36, N38, N50, N54, N55, R77, R79, R93)", name, of), func(t *testing.T) {
 				t.Parallel()
 				scenario.Script[*crashStage]{
 					Given: func(s *crashStage) { s.play(offer.given, operation.prepare, later(time.Minute)) },
@@ -240,7 +250,11 @@ func (s *crashStage) check() error {
 	if s.offer.mayNeedHuman && mg != nil && xpv1.FailureOf(mg).Reason == failure.CreateInterrupted {
 		return nil
 	}
-	if got := s.state(); len(resources) != s.want || got != map[int]string{0: gone, 1: ready}[s.want] {
+	state, lost := map[int]string{0: gone, 1: ready}[s.want], false
+	if mg != nil && !s.offer.keepsPassword && xpv1.FailureOf(mg).Reason == failure.ConnectionDetailsLost {
+		state, lost = lostDetails, true
+	}
+	if got := s.state(); len(resources) != s.want || got != state {
 		return fmt.Errorf("%d resources, want %d, the user sees %s: %s", len(resources), s.want, got, s.message())
 	}
 	if mg != nil && mg.Annotations[meta.AnnotationKeyRecreate] == string(mg.UID) {
@@ -250,8 +264,11 @@ func (s *crashStage) check() error {
 		if want := mg.Spec.ForProvider.Size; have.Size != want || meta.ExternalCreateUnacknowledged(mg) {
 			return fmt.Errorf("size %d, want %d, annotations %v", have.Size, want, mg.Annotations)
 		}
-		if got := s.connection()["password"]; s.offer.keepsPassword && got != have.Password {
-			return fmt.Errorf("the Secret's password is %q, the resource's %q", got, have.Password)
+		if pending, asked := s.connection()["password.pending"], meta.GetRotateCredentialsAt(mg); pending != "" || mg.Status.Credentials.LastRotationTime.IsZero() != asked.IsZero() {
+			return fmt.Errorf("the rotation is not complete: %q is pending, status %v", pending, mg.Status.Credentials)
+		}
+		if got := s.connection()["password"]; lost == (got == have.Password) {
+			return fmt.Errorf("credentials-lost: the Secret's password is %q, the resource's %q, the user sees %s", got, have.Password, s.state())
 		}
 	}
 	if !s.settled {

@@ -77,6 +77,7 @@ func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, externa
 		func() { // whose panic must not keep a message from being written
 			defer func() {
 				if recover() != nil {
+					r.instruments.kind.Panicked()
 					r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "SecretValues", "stack", string(debug.Stack()))
 				}
 			}()

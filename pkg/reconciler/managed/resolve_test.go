@@ -87,6 +87,9 @@ func TestDeletionOrder(t *testing.T) {
 	stalled := func(s *stage, key types.NamespacedName) {
 		s.editStatus(key, func(mg *thing.Thing) { mg.SetConditions(xpv1.Stalled(failure.CreateInterrupted, "")) })
 	}
+	braked := func(s *stage, key types.NamespacedName) {
+		s.editStatus(key, func(mg *thing.Thing) { mg.SetConditions(xpv1.Reconciling(failure.DeletionsPaused, "")) })
+	}
 	slow := func(s *stage, _ types.NamespacedName) { s.clock = time.Now().Add(5*time.Minute + time.Second) }
 	referredTo := func(s *stage, key types.NamespacedName) {
 		s.edit(refersTo(key.Name))
@@ -112,6 +115,7 @@ func TestDeletionOrder(t *testing.T) {
 		"one that needs manual intervention (N32)":                     {withDependent(cutOff, stalled, isDeleted), goesFirst},
 		"one whose creation was cut off and heals by itself (N32, N5)": {withDependent(cutOff, isDeleted), waits},
 		"one that takes more than five minutes (N32)":                  {withDependent(isDeleted, slow), goesFirst},
+		"one whose deletion is paused for long (N39)":                  {withDependent(isDeleted, braked, slow), waits},
 		"one that the deleted object refers to itself (N32)":           {withDependent(referredTo, isDeleted), goesFirst},
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -28,11 +29,16 @@ import (
 // settle is the only place that turns an outcome into conditions, events, a status write and a requeue; the table is that of
 // package flow. A pass writes status at most once, and not at all if nothing changed (N14).
 func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.Result, error) {
+	r.noteUse(ctx, p)
 	p.setNoted()
+	if p.reappeared() { // the pass ended before it reported that
+		p.reportDrift()
+		p.setNoted()
+	}
 	stopping := errors.Is(ctx.Err(), context.Canceled) && errors.Is(o.Err, context.Canceled)
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	o = p.suggestOrphan(o)
+	o = p.reportIgnored(p.suggestOrphan(o))
 	quiet := r.countFailures(p, o)
 	if o.End.Bad() && (!quiet || trace.SpanFromContext(ctx).IsRecording()) {
 		o = r.redactOutcome(ctx, p, o)
@@ -52,20 +58,39 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 		return r.requeue(p, o, r.delay(p, o), p.overtaken)
 	}
 	e, news := p.event(o)
-	if news {
+	if news && !o.End.Bad() {
 		p.note(e)
 	}
 	r.logOutcome(ctx, p, o, news)
-	p.setConditions(o)
+	r.setConditions(p, o)
+	rotated, err := p.recordRotation()
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	r.record(ctx, p, p.events)
+	if news && o.End.Bad() {
+		flow.Record(ctx, r.recorder, r.log, p.managed, e)
+	}
+	if err := errors.Join(p.handleRequest(o), r.recordOwnership(p, o), p.recordSystem(), p.recordIdentity()); err != nil {
+		return reconcile.Result{}, err
+	}
 	overtaken, err := r.writeStatus(ctx, p)
-	if unfit := unfitFields(err); len(unfit) > 0 {
+	if unfit := whyUnfit(err); unfit != nil {
 		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
 	} else if err == nil {
 		p.memory.unfit = nil
 	}
 	if err != nil {
 		return reconcile.Result{}, r.redact(ctx, p, fmt.Errorf("writing status: %w", err))
+	}
+	if !overtaken {
+		if rotated.After(p.memory.recorded) {
+			r.instruments.kind.Rotated(true)
+		}
+		p.memory.recorded, p.memory.systemStored = rotated, true
+	}
+	if !overtaken && o.End != flow.Pause {
+		p.memory.handled = p.annotations[meta.AnnotationKeyReconcileRequestedAt]
 	}
 	if !overtaken && p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
 		p.memory.awaitsReady = false
@@ -76,8 +101,22 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 
 // suggestOrphan adds to the error of a deletion how to delete the object when the external system is gone for good (N31).
 func (p *pass) suggestOrphan(o outcome) outcome {
-	if meta.WasDeleted(p.managed) && failure.IsOutOfReach(failure.Of(o.Err).Reason) {
+	reason := failure.Of(o.Err).Reason
+	if meta.WasDeleted(p.managed) && (failure.IsOutOfReach(reason) || reason == failure.ExternalSystemChanged) {
 		o.Err = fmt.Errorf("%w; to delete only the object, set the annotation %s: \"true\"", o.Err, meta.AnnotationKeyOrphanOnDelete)
+	}
+	return o
+}
+
+// reportIgnored adds to condition Synced which annotations and settings have no effect, and an event when that changes (R97, N59).
+func (p *pass) reportIgnored(o outcome) outcome {
+	ignored := strings.TrimSpace(strings.Join(append(meta.IgnoredAnnotations(p.managed), p.ignoredOverlap()), " "))
+	if ignored == "" || o.Synced().Reason != xpv1.ReasonReconcileSuccess {
+		return o
+	}
+	o.Message = strings.TrimSpace(o.Message + " " + ignored)
+	if !p.reported(o) {
+		p.note(event.Warning(ReasonIgnored, errors.New(ignored)))
 	}
 	return o
 }
@@ -92,10 +131,17 @@ func (r *Reconciler) redactOutcome(ctx context.Context, p *pass, o outcome) outc
 	return o
 }
 
-// throttlePatience is how long throttling is not reported while there is work to do.
-const throttlePatience = 10 * time.Second
+const (
+	// throttlePatience is how long it is not reported that calls are throttled, where that is more than a delayed poll.
+	throttlePatience = 10 * time.Second
+	// outagePatience is how long it is not reported that they are paused: the restart of a server takes a moment.
+	outagePatience = 3 * time.Second
+	// throttledTime is for how long an object whose calls are throttled is taken to be as it was last observed: this and this many polls.
+	throttledTime, throttledPolls = 10 * time.Minute, 10
+)
 
-// countFailures remembers failures in a row, and is true for an outcome that is not reported: throttling that began a moment ago.
+// countFailures remembers failures in a row, and is true for an outcome that is not reported: calls that are
+// throttled, or paused (circuit open), since a moment ago.
 func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 	if o.End != flow.Fail {
 		p.memory.failures = 0
@@ -110,7 +156,14 @@ func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 		p.memory.throttled = r.now()
 	}
 	patience := throttlePatience
-	if isSettled(p.managed) { // do not report a delayed poll
+	switch reason := failure.Of(o.Err).Reason; {
+	case reason == failure.ExternalSystemRefused: // which does not pass by itself
+		return false
+	case failure.IsSystemOutOfReach(reason) && (p.synced.Reason == "" || meta.WasDeleted(p.managed) && p.ready.Reason != xpv1.ReasonDeleting):
+		return false // else a new object, or one that is being deleted, would show nothing of it
+	case failure.IsSystemOutOfReach(reason):
+		patience = outagePatience
+	case reason == failure.ExternalSystemThrottled && isSettled(p.managed): // do not report a delayed poll
 		patience = max(patience, p.poll)
 	}
 	return r.now().Sub(p.memory.throttled) < patience
@@ -129,16 +182,23 @@ func (p *pass) reported(o outcome) bool { return flow.Same(o.Synced(), p.synced)
 func (p *pass) setNoted() {
 	if len(p.conditions) > 0 {
 		p.managed.SetConditions(p.conditions...)
-		p.conditions = nil
+		p.applied, p.conditions = append(p.applied, p.conditions...), nil
 	}
 }
 
-// setConditions sets the conditions of the outcome, and stamps Ready with the generation that this pass observed.
-func (p *pass) setConditions(o outcome) {
+// setConditions sets the conditions of the outcome, and stamps Ready with the generation that this pass observed. A pass that
+// failed did not do what it may, so InSync is not True (P81).
+func (r *Reconciler) setConditions(p *pass, o outcome) {
 	flow.Set(p.managed, o.Synced(), p.synced)
+	if o.End.Bad() && p.inSync().Status == corev1.ConditionTrue {
+		flow.Set(p.managed, xpv1.InSyncUnknown(), p.wasInSync)
+	}
 	flow.SetState(p.managed, o.State(), p.states)
-	if meta.WasDeleted(p.managed) { // also while the deletion cannot proceed
+	switch {
+	case meta.WasDeleted(p.managed): // also while the deletion cannot proceed
 		p.managed.SetConditions(xpv1.Deleting())
+	case r.isUnobserved(p, o) && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
+		p.managed.SetConditions(xpv1.CannotObserve(failure.Of(o.Err).Reason))
 	}
 	ready := p.managed.GetCondition(xpv1.TypeReady)
 	if isNew := p.observed || ready.ObservedGeneration == 0 || !ready.Equal(p.ready); isNew && ready.Reason != "" {
@@ -146,12 +206,25 @@ func (p *pass) setConditions(o outcome) {
 	}
 }
 
+// isUnobserved is true if the pass failed before it observed the external resource, so that its state is not known (N44). An update in
+// the background follows an observation, and throttled calls are no sign of trouble for a while.
+func (r *Reconciler) isUnobserved(p *pass, o outcome) bool {
+	isThrottled := failure.Of(o.Err).Reason == failure.ExternalSystemThrottled &&
+		r.now().Sub(p.memory.throttled) < max(throttledTime, throttledPolls*p.poll)
+	return o.End.Bad() && !p.observed && o.Reason != ReasonCannotUpdate && !isThrottled
+}
+
+// wasReady is true for condition Ready of an object whose external resource was usable when it was last observed.
+func wasReady(c xpv1.Condition) bool {
+	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonCannotObserve
+}
+
 // record emits events, and logs them for people who read the log only.
 func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) {
 	for _, e := range events {
-		r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
+		r.logOf(ctx, p.managed).Info(e.Message, "reason", e.Reason)
 	}
-	flow.Emit(ctx, r.recorder, r.log, p.managed, events...)
+	flow.Record(ctx, r.recorder, r.log, p.managed, events...)
 }
 
 // requeue remembers the end of the pass and asks for the next one.

@@ -5,9 +5,11 @@ package managed
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,25 +39,42 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, 
 	if now, err = r.redactConditions(ctx, p, now["status"]); err != nil || reflect.DeepEqual(now["status"], p.before.status) {
 		return false, err
 	}
-	put(now, "status", p.before.status)
+	was := maps.Clone(now)
+	put(was, "status", p.before.status)
 	before := r.newManaged()
-	if err := fill(before, now); err != nil {
+	if err := fill(before, was); err != nil {
 		return false, err
 	}
 	err = r.client.Status().Patch(ctx, p.managed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}
+	if stored, invalid := treeOf(p.managed); err == nil && invalid == nil {
+		p.memory.pruned = p.memory.pruned || section(now["status"], ownership) != nil && section(stored["status"], ownership) == nil
+	}
 	return false, client.IgnoreNotFound(err)
 }
 
-// ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others describe the external resource.
-func ownStatus() []string { return []string{"conditions", "drift", "secretInputs", "bindingPhase"} }
+const lastHandled = "lastHandledReconcileAt"
 
-// writeFitting stores the status without the fields that the schema does not accept, and reports them like any other outcome.
-func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit []string) (_ outcome, overtaken bool, err error) {
-	refusal := r.redact(ctx, p, failure.With(failure.StatusRefused, fmt.Errorf("the schema of this kind refuses what the provider reports in "+
-		"%s, which stays as it was: install the CRD that belongs to the provider", strings.Join(unfit, ", "))))
+// handleRequest records in the status which request for a pass this one handled, where the kind has the field.
+func (p *pass) handleRequest(o outcome) error {
+	token := p.annotations[meta.AnnotationKeyReconcileRequestedAt]
+	stored := section(tree{"status": p.before.status}, "status")[lastHandled]
+	if token == "" || token == stored || token == p.memory.handled || o.End == flow.Pause {
+		return nil
+	}
+	return p.setStatus(lastHandled, token)
+}
+
+// ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others describe the external resource.
+func ownStatus() []string {
+	return []string{"conditions", "drift", "secretInputs", credentialsStatus, "bindingPhase", ownership, externalSystem, externalIdentity, lastHandled}
+}
+
+// writeFitting stores the status without what the provider reports, which cannot be stored, and reports why like any other outcome.
+func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit error) (_ outcome, overtaken bool, err error) {
+	refusal := r.redact(ctx, p, failure.With(failure.StatusRefused, unfit))
 	after := r.delay(p, o)
 	o = beside(o, refusal)
 	if o.End == flow.Reject {
@@ -84,8 +103,24 @@ func beside(o outcome, unfit error) outcome {
 	return o
 }
 
+// whyUnfit describes an error about what the provider reports in the status, such as that the schema refuses it or that it is too large;
+// nil for an error that has another cause. It leaves out values, which may be secret.
+func whyUnfit(err error) error {
+	if fields := unfitFields(err); len(fields) > 0 {
+		return fmt.Errorf("the schema of this kind refuses what the provider reports in %s, which stays as it was: install the CRD that "+
+			"belongs to the provider; if that is installed, report it to the provider's authors (an integer beyond 9223372036854775807 needs "+
+			"a field of type string)", strings.Join(fields, ", "))
+	}
+	_, noJSON := errors.AsType[*json.UnsupportedValueError](err)
+	answer, ok := errors.AsType[*apierrors.StatusError](err)
+	if code := int32(http.StatusInternalServerError); noJSON || apierrors.IsRequestEntityTooLargeError(err) || ok && answer.ErrStatus.Code == code {
+		return fmt.Errorf("what the provider reports cannot be stored, and the status stays as it was: report it to the provider's authors: %w", err)
+	}
+	return nil
+}
+
 // unfitFields returns the fields of the status that an error of the API server is about, a few at most: none for one that is
-// not from the schema, such as the refusal of an admission policy. It leaves out their values, which may be secret.
+// not from the schema, such as the refusal of an admission policy.
 func unfitFields(invalid error) (fields []string) {
 	const most = 5
 	answer, ok := errors.AsType[*apierrors.StatusError](invalid)
@@ -114,7 +149,7 @@ func (r *Reconciler) writeOwnStatus(ctx context.Context, p *pass, o outcome) (ov
 	if err != nil {
 		return false, err
 	}
-	p.setConditions(o)
+	r.setConditions(p, o)
 	return r.writeStatus(ctx, p)
 }
 

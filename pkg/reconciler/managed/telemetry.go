@@ -124,7 +124,7 @@ func (r *Reconciler) describeSpan(ctx context.Context, p *pass, o outcome) {
 
 // Levels of the log, above 0, which is what people should see.
 const (
-	logRepeats = 1 // what was logged before, and events
+	logRepeats = 1 // what was logged before
 	logPasses  = 2 // the end of each pass
 )
 
@@ -140,16 +140,20 @@ func (r *Reconciler) logOf(ctx context.Context, mg resource.Managed) logr.Logger
 
 // logPanic logs a panic of the provider's code during a call, empty for none in particular.
 func (r *Reconciler) logPanic(ctx context.Context, mg resource.Managed, during verb, cause any, secrets func(context.Context) [][]byte) {
+	r.instruments.kind.Panicked()
 	detached, cancel := detach(ctx)
 	defer cancel()
 	text := redact.Text(fmt.Sprint(cause), secrets(detached))
 	r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", during, "panic", text, "stack", string(debug.Stack()))
 }
 
-// logOutcome logs how a pass ended: errors at level 0, but once per change.
+// logOutcome logs how a pass ended: at level 0 errors, once per change, their end, and whether the object is ready.
 func (r *Reconciler) logOutcome(ctx context.Context, p *pass, o outcome, news bool) {
 	log := r.logOf(ctx, p.managed)
+	flow.LogReady(log, p.ready, p.managed.GetCondition(xpv1.TypeReady))
 	switch {
+	case !o.End.Bad() && p.synced.Reason == xpv1.ReasonReconcileError:
+		log.Info("Reconciled again after errors", "outcome", o.End.String())
 	case !o.End.Bad():
 		log.V(logPasses).Info("Reconciled", "outcome", o.End.String())
 	case news:

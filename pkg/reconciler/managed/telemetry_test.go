@@ -103,12 +103,14 @@ func TestReconcileMetrics(t *testing.T) {
 		"a search for what an interrupted creation left behind": measures(
 			values{"failed CannotCreateExternalResource": 1, "done ": 1},
 			values{"ok connect": 2, "unknown create": 1, "ok find": 1, "ok observe": 1},
-			findable, lose("Create", unknown), passes(2)),
+			unwanted, findable, lose("Create", unknown), passes(2)),
 		// The clock of calls is that of the reconciler.
 		"the duration of calls": {measured, during("Observe", later(3*time.Second)), pass, func(s *stage) {
 			_, took := counted(s.t, s.metrics, "bowline_external_call_duration_seconds")
 			s.equal("seconds", values{"ok connect": 0, "ok observe": 6, "ok create": 0}, took)
 		}},
+		"a panic of the provider's code": {measured, counts("bowline_panics_total", "", 0),
+			during("Observe", func(*stage) { panic("at a loss") }), pass, counts("bowline_panics_total", "", 1)},
 		"controller-runtime's registry by default": {pass, restarted, pass, func(s *stage) {
 			if ended, _ := counted(s.t, ctrlmetrics.Registry, "bowline_reconciles_total"); ended["done "] < 2 {
 				s.t.Errorf("counted %v passes in the registry that managers serve, want both", ended)
@@ -256,7 +258,8 @@ func TestLog(t *testing.T) {
 		return []act{with(managed.WithLogger(log.logger(verbosity))), fails, fails, passes(2), func(s *stage) {
 			var got []string
 			for _, line := range log.take() {
-				got = append(got, field(line, "msg")+" "+field(line, "reason"))
+				text := strings.ReplaceAll(field(line, "msg"), s.key.Name, "NAME")
+				got = append(got, text+" "+field(line, "reason"))
 				of := []string{field(line, "kind"), field(line, "object"), field(line, "externalName")}
 				s.equal(line, []string{"thing.test.bowline.dev", s.key.Name, s.key.Name}, of)
 			}
@@ -265,11 +268,12 @@ func TestLog(t *testing.T) {
 		}}
 	}
 	const failed = "Cannot reconcile CannotObserveExternalResource"
-	done := []string{failed, failed, "Event CannotObserveExternalResource", "Event CreatedExternalResource"}
+	const created = "Created the external resource NAME CreatedExternalResource"
+	done := []string{created, "Ready ", "Reconciled again after errors "}
 	play(t, scripts{
-		"what a person should see": logs(0, failed),
-		"what was done":            logs(1, done...),
-		"each pass":                logs(2, append(done, "Reconciled ", "Reconciled ")...),
+		"what a person should see": logs(0, append([]string{failed}, done...)...),
+		"every error":              logs(1, append([]string{failed, failed}, done...)...),
+		"each pass":                logs(2, failed, failed, created, "Ready ", "Reconciled ", "Reconciled again after errors "),
 	})
 }
 

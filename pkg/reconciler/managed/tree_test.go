@@ -5,6 +5,7 @@ package managed
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,7 +55,7 @@ func TestFillSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mg := empty().(*unstructured.Managed)
 			put(mg.Object, "spec", tc.spec)
-			p, err := (&Reconciler{newManaged: empty}).newPass(mg, &record{}, 0)
+			p, err := (&Reconciler{newManaged: empty, now: time.Now}).newPass(mg, &record{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

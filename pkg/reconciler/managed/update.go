@@ -4,10 +4,13 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +30,7 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if o := r.lateInitialize(ctx, p); o.End != flow.Continue {
 		return o
 	}
-	if p.observation.ResourceUpToDate && !p.inputs.rotated || !p.allows(xpv1.ManagementActionUpdate) {
+	if p.observation.ResourceUpToDate && !p.inputs.rotated && !p.mustSend() || !p.allows(xpv1.ManagementActionUpdate) {
 		return flow.Next()
 	}
 	return flow.Run(ctx, p, r.storeSpec, r.giveInputs, r.giveDetails, r.perform(verbUpdate), r.observe, r.publish)
@@ -36,9 +39,18 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 // updateEnded records the result of Update. Updates that leave a difference are reported once per change of the spec.
 func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) outcome {
 	if op.err != nil {
+		if !p.observation.ResourceUpToDate && p.observed { // a call in the background ends before the observation of its pass
+			p.setDrift(xpv1.Drifted(driftMessage(p.observation)), p.observation.Drift)
+		}
+		if !op.rotates.IsZero() {
+			r.instruments.kind.Rotated(false)
+			return failed(ReasonCannotRotate, fmt.Errorf("rotating the credentials, of which the connection Secret keeps the former ones "+
+				"until this succeeds: %w", callFailed("updating", op.err)))
+		}
 		return failed(ReasonCannotUpdate, callFailed("updating", op.err))
 	}
 	p.memory.updates++
+	p.memory.sent = op.rotates
 	p.memory.unpublished = union(p.memory.unpublished, op.details)
 	if len(p.memory.unpublished) > 0 {
 		if o := r.publish(ctx, p); o.End != flow.Continue {
@@ -46,7 +58,8 @@ func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) ou
 		}
 	}
 	p.inputsApplied(op.inputs)
-	if !p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() {
+	rotated := !op.rotates.IsZero() && len(p.observation.Drift) == 0 // which has an event of its own
+	if !rotated && (!p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() || p.synced.Reason == xpv1.ReasonReconcileError) {
 		message := "Updated the external resource " + meta.GetExternalName(p.managed)
 		if len(p.observation.Drift) > 0 {
 			message += ": " + driftPaths(p.observation)
@@ -63,7 +76,18 @@ func (p *pass) takeChosen() error {
 		return err
 	}
 	p.chosen = section(observed["spec"], "forProvider")
+	p.chosenLabels, p.chosenAnnotations = changed(p.labels, p.managed.GetLabels()), changed(p.annotations, p.managed.GetAnnotations())
 	return p.rebuild(func(u tree) { put(u, "spec", p.spec) })
+}
+
+// changed returns the labels or annotations that Observe set. Those of the runtime are not the client's to set (R65).
+func changed(stored, observed map[string]string) map[string]string {
+	set := maps.Clone(observed)
+	maps.DeleteFunc(set, func(key, value string) bool {
+		is, exists := stored[key]
+		return exists && is == value || strings.HasPrefix(key, "crossplane.io/") || strings.HasPrefix(key, "bowline.dev/")
+	})
+	return set
 }
 
 // lateInitialize stores in spec.forProvider what the external system chose for fields that the user left empty (R149,
@@ -74,29 +98,76 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	before := p.memory.refusal
 	p.memory.refusal = nil
 	if !p.observation.ResourceLateInitialized || !p.allows(xpv1.ManagementActionLateInitialize) {
+		p.chosenLabels, p.chosenAnnotations = nil, nil
 		return r.storeSpec(ctx, p)
 	}
-	unfilled := p.spec
+	none := filling{spec: p.spec}
 	fields, err := p.fillSpec()
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 	}
-	if before.stands(p.spec, r.now()) {
+	all := filling{p.spec, p.chosenLabels, p.chosenAnnotations}
+	keys := all.keys()
+	nothing := attempt{filling: none, refused: slices.Concat(fields, keys), rest: all}
+	switch {
+	case before.stands(all, r.now()):
 		p.memory.refusal = before
-	} else if o := r.storeSpec(ctx, p); isRefused(o.Err) {
-		p.memory.refusal = &refusal{
-			spec:  p.spec,
-			err:   r.refusalOf(o.Err, fields, p.spec, unfilled),
-			until: r.now().Add(spread(p.poll, p.managed.GetUID())),
+		return r.storeFilling(ctx, p, nothing)
+	case len(fields) == 0 || len(keys) == 0:
+		return r.storeFilling(ctx, p, attempt{filling: all}, nothing)
+	}
+	specOnly := filling{spec: all.spec}
+	return r.storeFilling(ctx, p, attempt{filling: all},
+		attempt{filling: filling{none.spec, all.labels, all.annotations}, refused: fields, rest: specOnly},
+		attempt{filling: specOnly, refused: keys, rest: all}, nothing)
+}
+
+// An attempt stores a filling, after the API server refused more than that.
+type attempt struct {
+	filling
+	refused []string // what it leaves out
+	rest    filling  // what the next pass would store
+}
+
+// storeFilling makes the first attempt that the API server accepts, and remembers what it refuses. The last, which stores nothing of it, is
+// not refused.
+func (r *Reconciler) storeFilling(ctx context.Context, p *pass, attempts ...attempt) (o outcome) {
+	var cause error
+	all, none := attempts[0], attempts[len(attempts)-1]
+	for _, a := range attempts {
+		if err := p.rebuild(func(u tree) { put(u, "spec", a.spec) }); err != nil {
+			return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 		}
-	} else {
+		p.spec, p.chosenLabels, p.chosenAnnotations = a.spec, a.labels, a.annotations
+		o = r.storeSpec(ctx, p)
+		switch {
+		case isRefused(o.Err):
+			cause = cmp.Or(cause, o.Err)
+			continue
+		case cause != nil:
+			until := r.now().Add(spread(p.poll, p.managed.GetUID()))
+			p.memory.refusal = &refusal{a.rest, r.refusalOf(cause, a.refused, all.spec, none.spec), until}
+		}
 		return o
 	}
-	p.spec = unfilled
-	if err := p.rebuild(func(u tree) { put(u, "spec", unfilled) }); err != nil {
-		return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
+	return o
+}
+
+// A filling is what late initialization is to store: the completed spec, labels and annotations.
+type filling struct {
+	spec                any
+	labels, annotations map[string]string
+}
+
+// keys describes the labels and annotations, without their values.
+func (f filling) keys() (keys []string) {
+	for what, set := range map[string]map[string]string{"label ": f.labels, "annotation ": f.annotations} {
+		for key := range set {
+			keys = append(keys, what+key)
+		}
 	}
-	return r.storeSpec(ctx, p)
+	slices.Sort(keys)
+	return keys
 }
 
 // fillSpec completes the spec in memory, which an object without a Go type may lack, and returns the fields that it filled.
@@ -118,16 +189,17 @@ func (p *pass) fillSpec() (fields []string, err error) {
 	return fields, err
 }
 
-// A refusal is why the API server refuses a spec as late initialization completed it.
+// A refusal is why the API server refuses what late initialization completed.
 type refusal struct {
-	spec  any
+	filling
 	err   error
 	until time.Time // the next poll
 }
 
-// stands is true while another attempt to store the spec would most likely meet the same refusal.
-func (f *refusal) stands(spec any, now time.Time) bool {
-	return f != nil && now.Before(f.until) && reflect.DeepEqual(spec, f.spec)
+// stands is true while another attempt to store the same would most likely meet the same refusal.
+func (f *refusal) stands(all filling, now time.Time) bool {
+	return f != nil && now.Before(f.until) && reflect.DeepEqual(all.spec, f.spec) && maps.Equal(all.labels, f.labels) &&
+		maps.Equal(all.annotations, f.annotations)
 }
 
 // isRefused is true for errors that the same object meets again: its schema or an admission policy does not accept it.
@@ -146,11 +218,17 @@ func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled an
 
 // storeSpec stores the spec if a step changed it, so that the object shows all that is sent to the external system (R42).
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
-	if reflect.DeepEqual(p.spec, p.stored) {
+	if reflect.DeepEqual(p.spec, p.stored) && len(p.chosenLabels)+len(p.chosenAnnotations) == 0 {
 		return flow.Next()
 	}
 	name := meta.GetExternalName(p.managed)
-	err := r.writeMetadata(ctx, p, func(metav1.Object) {})
+	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
+		o.SetLabels(union(o.GetLabels(), p.chosenLabels))
+		o.SetAnnotations(union(o.GetAnnotations(), p.chosenAnnotations))
+	})
+	if err == nil {
+		p.chosenLabels, p.chosenAnnotations = nil, nil
+	}
 	meta.SetExternalName(p.managed, name) // one that is not stored yet stays in memory
 	return written("storing the spec", err)
 }

@@ -12,12 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
@@ -28,11 +32,41 @@ type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // they refer to, a connection Secret that lost something, or a call in the background. Add it to the reconciler's controller
 // with WatchesRawSource; without it such objects are reconciled at the next poll or retry.
 func (r *Reconciler) Wakeups() source.Source {
-	return source.Func(func(ctx context.Context, queue requestQueue) error {
-		r.queue.Store(&queue)
+	return source.Func(func(ctx context.Context, requests requestQueue) error {
+		r.queue.Store(&requests)
 		go r.enqueueNotReady(ctx)
 		return r.references.WatchSecrets(ctx, r.kind, r.client)
 	})
+}
+
+// SetupWithManager adds a controller of the kind to the manager, by the name that ControllerName returns, with all that wakes its objects:
+// Wakeups, and changes of the ProviderConfigs that they use, of which configs are empty objects. It is for providers that read
+// ProviderConfigs themselves; package provider does more, since it knows the credentials. A changed Secret with credentials takes effect
+// at the next poll or retry (N30).
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, configs ...client.Object) error {
+	mg := r.newManaged()
+	if err := IndexProviderConfig(context.Background(), mgr, mg); err != nil {
+		return err
+	}
+	of := client.Object(mg)
+	if untyped, ok := mg.(*managedunstructured.Managed); ok {
+		of = untyped.GetUnstructured()
+	}
+	name := ControllerName(r.kind.GroupKind())
+	b := builder.ControllerManagedBy(mgr).Named(name).For(of).WatchesRawSource(r.Wakeups()).WithOptions(queue.Options(mgr, name, 0, 0, 0))
+	for _, config := range configs {
+		b.Watches(config, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	return b.Complete(r)
+}
+
+// usersOf returns requests for the objects that use a ProviderConfig, and wakes them.
+func (r *Reconciler) usersOf(ctx context.Context, config client.Object) []reconcile.Request {
+	requests, err := r.Users(ctx, client.ObjectKeyFromObject(config))
+	if err != nil {
+		r.log.Error(err, "Cannot find the users of a provider configuration", "config", client.ObjectKeyFromObject(config))
+	}
+	return requests
 }
 
 // enqueueNotReady enqueues the objects that are not settled when the process starts, before all the others are reconciled.
@@ -55,8 +89,8 @@ func (r *Reconciler) Wake(req reconcile.Request) { r.memory.wake(req.NamespacedN
 func (r *Reconciler) WakeNow(key types.NamespacedName) {
 	req := reconcile.Request{NamespacedName: key}
 	r.Wake(req)
-	if queue := r.queue.Load(); queue != nil {
-		(*queue).Add(req)
+	if requests := r.queue.Load(); requests != nil {
+		(*requests).Add(req)
 	}
 }
 
@@ -87,16 +121,16 @@ func asManaged(o runtime.Object) (resource.Managed, bool) {
 	return mg, ok
 }
 
-// Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, and
-// wakes them: what failed before may succeed now. It reads from the cache; see IndexProviderConfig.
-func (r *Reconciler) Users(ctx context.Context, providerConfig string) (requests []reconcile.Request, err error) {
+// Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, those of its namespace
+// if it has one, and wakes them: what failed before may succeed now. It reads from the cache; see IndexProviderConfig.
+func (r *Reconciler) Users(ctx context.Context, config types.NamespacedName) (requests []reconcile.Request, err error) {
 	err = r.each(ctx, func(mg resource.Managed) {
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mg)}
 		r.Wake(req)
 		requests = append(requests, req)
-	}, client.MatchingFields{providerConfigIndex: providerConfig})
+	}, client.MatchingFields{providerConfigIndex: config.Name}, client.InNamespace(config.Namespace))
 	if err != nil {
-		return nil, fmt.Errorf("listing users of provider config %q: %w", providerConfig, err)
+		return nil, fmt.Errorf("listing users of provider config %q: %w", config, err)
 	}
 	return requests, nil
 }

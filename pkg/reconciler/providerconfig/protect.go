@@ -7,13 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
@@ -45,7 +48,7 @@ func (r *Reconciler) protectAll(ctx context.Context, p *pass) error {
 			return err
 		}
 	}
-	if err := r.releaseSecrets(ctx, p, outdated); err != nil {
+	if err := r.releaseSecrets(ctx, p.config.GetUID(), outdated); err != nil {
 		return err
 	}
 	return r.record(ctx, p, wanted)
@@ -55,18 +58,18 @@ func (r *Reconciler) protectAll(ctx context.Context, p *pass) error {
 // once more: another process may have protected them in between, see confirm.
 func (r *Reconciler) releaseAll(ctx context.Context, p *pass) error {
 	secrets := protectedSecrets(p.config)
-	if err := r.releaseSecrets(ctx, p, secrets); err != nil {
+	if err := r.releaseSecrets(ctx, p.config.GetUID(), secrets); err != nil {
 		return err
 	}
 	if err := r.patch(ctx, p, meta.RemoveFinalizer, nil); err != nil {
 		return err
 	}
-	return r.releaseSecrets(ctx, p, secrets)
+	return r.releaseSecrets(ctx, p.config.GetUID(), secrets)
 }
 
-func (r *Reconciler) releaseSecrets(ctx context.Context, p *pass, secrets []types.NamespacedName) error {
+func (r *Reconciler) releaseSecrets(ctx context.Context, by types.UID, secrets []types.NamespacedName) error {
 	for _, secret := range secrets {
-		if err := r.releaseSecret(ctx, p, secret); err != nil {
+		if err := r.releaseSecret(ctx, secret, by); err != nil {
 			return err
 		}
 	}
@@ -116,11 +119,8 @@ func setAnnotation(o client.Object, key, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// protectorPrefix begins the annotations of a Secret that name the ProviderConfigs that protect it: the key ends in the UID, the
-// value is for people. The finalizer is removed with the last of them.
-const protectorPrefix = "in-use.bowline.dev/"
-
-// protectSecret puts the finalizer on a Secret, unless it does not exist or is being deleted.
+// protectSecret puts the finalizer on a Secret, unless it does not exist or is being deleted. It is removed with the last of the
+// annotations.
 func (r *Reconciler) protectSecret(ctx context.Context, p *pass, key types.NamespacedName) error {
 	read := r.readSecret
 	if r.secrets != nil {
@@ -133,13 +133,13 @@ func (r *Reconciler) protectSecret(ctx context.Context, p *pass, key types.Names
 	if meta.WasDeleted(secret) {
 		return nil
 	}
-	protector := protectorPrefix + string(p.config.GetUID())
+	protector := meta.AnnotationPrefixInUse + string(p.config.GetUID())
 	if _, ok := secret.Annotations[protector]; ok && meta.FinalizerExists(secret, SecretFinalizer) {
 		return nil
 	}
 	err = r.patchSecret(ctx, secret, func(o client.Object) {
 		meta.AddFinalizer(o, SecretFinalizer)
-		setAnnotation(o, protector, r.kind.GroupKind().String()+" "+strings.TrimPrefix(p.key.String(), "/"))
+		setAnnotation(o, protector, r.kindOfUser()+strings.TrimPrefix(p.key.String(), "/"))
 	})
 	if err != nil {
 		return err
@@ -158,28 +158,70 @@ func (r *Reconciler) confirm(ctx context.Context, p *pass, key types.NamespacedN
 	if client.IgnoreNotFound(err) != nil {
 		err = fmt.Errorf("reading its finalizer: %w", err)
 	}
-	return errors.Join(client.IgnoreNotFound(err), r.releaseSecret(ctx, p, key))
+	return errors.Join(client.IgnoreNotFound(err), r.releaseSecret(ctx, key, p.config.GetUID()))
 }
 
-// releaseSecret ends the protection of a Secret by the ProviderConfig. It reads past the cache, since it is not repeated.
-func (r *Reconciler) releaseSecret(ctx context.Context, p *pass, key types.NamespacedName) error {
+// releaseSecret ends the protection of a Secret by ProviderConfigs. It reads past the cache, since it is not repeated.
+func (r *Reconciler) releaseSecret(ctx context.Context, key types.NamespacedName, by ...types.UID) error {
 	secret, err := r.readSecret(ctx, key)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	protector := protectorPrefix + string(p.config.GetUID())
-	if _, ok := secret.Annotations[protector]; !ok {
+	kept := maps.Clone(secret.Annotations)
+	for _, uid := range by {
+		delete(kept, meta.AnnotationPrefixInUse+string(uid))
+	}
+	if len(kept) == len(secret.Annotations) {
 		return nil
 	}
 	return r.patchSecret(ctx, secret, func(o client.Object) {
-		setAnnotation(o, protector, "")
-		for annotation := range o.GetAnnotations() {
-			if strings.HasPrefix(annotation, protectorPrefix) {
-				return
+		o.SetAnnotations(kept)
+		if len(meta.UsersOf(o)) == 0 {
+			meta.RemoveFinalizer(o, SecretFinalizer)
+		}
+	})
+}
+
+// kindOfUser begins the values of the annotations in Secrets that ProviderConfigs of this kind use.
+func (r *Reconciler) kindOfUser() string { return r.kind.GroupKind().String() + " " }
+
+// releaseRemoved releases the Secrets of ProviderConfigs that were removed by force, without their finalizers, while no process ran:
+// nothing else would. The Secrets are listed first, since a ProviderConfig exists before it protects one. What is refused keeps none of the
+// others, and each is written once, since whoever may write a Secret may name any number of ProviderConfigs there.
+func (r *Reconciler) releaseRemoved(ctx context.Context) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	marked := map[types.NamespacedName][]types.UID{}
+	for page := true; page; page = list.Continue != "" {
+		if err := r.live.List(ctx, list, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+			return fmt.Errorf("listing the metadata of Secrets: %w", err)
+		}
+		for _, secret := range list.Items {
+			for key, value := range secret.Annotations {
+				if by, ok := strings.CutPrefix(key, meta.AnnotationPrefixInUse); ok && strings.HasPrefix(value, r.kindOfUser()) {
+					name := client.ObjectKeyFromObject(&secret)
+					marked[name] = append(marked[name], types.UID(by))
+				}
 			}
 		}
-		meta.RemoveFinalizer(o, SecretFinalizer)
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	existing := sets.New[types.UID]()
+	err := r.each(ctx, r.kind, func(config *unstructured.Unstructured) error {
+		existing.Insert(config.GetUID())
+		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", r.kind.GroupKind(), err)
+	}
+	for secret, by := range marked {
+		if removed := slices.DeleteFunc(by, existing.Has); len(removed) > 0 {
+			err = errors.Join(err, r.releaseSecret(ctx, secret, removed...))
+		}
+	}
+	return err
 }
 
 func (r *Reconciler) readSecret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {

@@ -17,7 +17,8 @@
 //
 // A pass may stop between any two writes, each of which is guarded by a resource version. A ProviderConfig records the Secrets
 // that it protects before it protects them, and until it has released them. A Secret records each ProviderConfig that protects
-// it, since there can be several, of several providers.
+// it, since there can be several, of several providers. Removal by force, without the finalizers, leaves that record behind; it is
+// removed at once, or when the process starts.
 package providerconfig
 
 import (
@@ -30,7 +31,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -82,8 +83,12 @@ type Reconciler struct {
 	states sync.Map // of *state by types.NamespacedName
 }
 
-// state is what is remembered of a ProviderConfig between passes. It only saves requests.
+// state is what is remembered of a ProviderConfig between passes. It only saves requests, and the wait for the next start where a
+// ProviderConfig is removed by force.
 type state struct {
+	uid     types.UID
+	secrets []types.NamespacedName // that it protects
+
 	reported time.Time // last status write
 	checked  check     // last one that found users, or failed
 }
@@ -157,14 +162,23 @@ type pass struct {
 // Reconcile protects a ProviderConfig in use and releases one that is not (N12).
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	config := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
-	if err := r.client.Get(ctx, req.NamespacedName, config); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.states.Delete(req.NamespacedName)
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	missing := r.client.Get(ctx, req.NamespacedName, config)
+	if client.IgnoreNotFound(missing) != nil {
+		return reconcile.Result{}, missing
 	}
-	known, _ := r.states.LoadOrStore(req.NamespacedName, &state{})
-	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: known.(*state)}
+	loaded, _ := r.states.LoadOrStore(req.NamespacedName, &state{})
+	known := loaded.(*state)
+	if known.uid != config.GetUID() { // a ProviderConfig was removed; by force if it still protects something
+		if err := r.releaseSecrets(ctx, known.uid, known.secrets); err != nil {
+			return reconcile.Result{}, err
+		}
+		*known = state{uid: config.GetUID()}
+	}
+	if missing != nil {
+		r.states.Delete(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: known}
 	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(p)...))
 }
 
@@ -248,6 +262,9 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonUnusable, "Clients cannot be created from the configuration, for example because its Secret or key is missing.",
 			"Read the message. Reconciliation resumes as soon as the configuration or its Secret changes."),
 		event.Explain(ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),
+		event.Explain(clients.ReasonMassDeletion, "More external resources were to be deleted within a minute than spec.limits.deletionsPerMinute "+
+			"permits. Further deletions of the namespace, or of all, are paused, which condition DeletionsPaused shows.",
+			"Check what deletes them, then resume all: bowline resume-deletions, which shows how many wait."),
 		event.Explain(ReasonUsersUnknown, "The users of the configuration cannot be listed.",
 			"Read the message. Usually a kind is installed that cannot be listed."),
 		event.Explain(ReasonCannotRelease, "No object uses the configuration, but its finalizer, or that of its Secret, cannot be removed.",
@@ -275,11 +292,15 @@ func (r *Reconciler) checkHealth(ctx context.Context, p *pass) {
 		p.notReady(ReasonUnusable, err.Error())
 	case called || p.users == 0 || !failure.IsSystemOutOfReach(p.config.GetCondition(xpv1.TypeReady).Reason):
 		p.ready = xpv1.Available().WithObservedGeneration(p.config.GetGeneration())
+		if !called && p.users == 0 {
+			p.ready.Message = "No object uses it, so the external system was not asked whether it accepts the credentials."
+		}
 	}
 }
 
 // settle writes status and event, and chooses when to requeue.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
+	p.state.secrets = protectedSecrets(p.config)
 	if o.End != flow.Conflict && o.End != flow.Gone {
 		r.checkHealth(ctx, p)
 		delay, err := r.report(ctx, p)
@@ -306,6 +327,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (delay time.Duration, 
 		if !known {
 			p.config.SetConditions(p.ready)
 		}
+		clients.EndPauses(p.config, r.kind)
 	})
 	if !written || err != nil {
 		return 0, err

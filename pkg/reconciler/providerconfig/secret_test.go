@@ -5,7 +5,9 @@ package providerconfig_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -85,6 +87,83 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 		s.env.Eventually(t, "the configuration is deleted", s.deleted(config))
 		s.env.Eventually(t, "its Secret is released", s.protected(secret, false))
 	})
+}
+
+// A configuration whose finalizers a person removed leaves no Secret behind that cannot be deleted.
+func TestRemovedByForce(t *testing.T) {
+	t.Parallel()
+	for name, when := range map[string]func(s *stage, remove func()){
+		"while the process runs (N29)": func(_ *stage, remove func()) { remove() },
+		"while no process runs (N29)":  func(s *stage, remove func()) { s.stop(); remove(); s.start() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			secret, removed, stays := s.secret("key"), s.config("removed", "key"), s.config("stays", "key")
+			alone, of, other := s.secret("alone"), s.item("a", "removed"), s.item("b", "stays")
+			alone.Finalizers = []string{providerconfig.SecretFinalizer}
+			foreign := map[string]string{"in-use.bowline.dev/other": "ProviderConfig.other.example.org " + removed.Name}
+			alone.Annotations = foreign
+			s.Create(secret, alone, removed, stays, of, other)
+			s.start()
+			s.env.Eventually(t, "both protect it", func(ctx context.Context) error {
+				if err := s.protected(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
+					return fmt.Errorf("%v, annotations %v", err, secret.Annotations)
+				}
+				return nil
+			})
+			when(s, func() {
+				s.Delete(removed)
+				s.edit(removed, func() { removed.Finalizers = nil })
+				s.env.Eventually(t, "it is removed", s.deleted(removed))
+			})
+			s.env.Eventually(t, "only the other protects it", func(ctx context.Context) error {
+				if err := s.protected(secret, true)(ctx); err != nil || len(secret.Annotations) != 1 {
+					return fmt.Errorf("%v, annotations %v", err, secret.Annotations)
+				}
+				return nil
+			})
+			if _, ok := secret.Annotations["in-use.bowline.dev/"+string(stays.UID)]; !ok {
+				t.Errorf("the mark of the other is gone: %v", secret.Annotations)
+			}
+			s.Delete(secret, of, other, stays)
+			s.env.Eventually(t, "the secret is deleted", s.deleted(secret))
+			if err := s.protected(alone, true)(t.Context()); err != nil || !maps.Equal(alone.Annotations, foreign) {
+				t.Errorf("the mark of another kind: %v, %v", err, alone.Annotations)
+			}
+			s.edit(alone, func() { alone.Finalizers = nil })
+		})
+	}
+}
+
+// A Secret that cannot be released, such as by the rules of admission, keeps no other one, and each is written once.
+func TestReleaseIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secrets := []client.Object{s.secret("a"), s.secret("b"), s.secret("refused")}
+	for _, secret := range secrets {
+		secret.SetFinalizers([]string{providerconfig.SecretFinalizer})
+		secret.SetAnnotations(map[string]string{})
+		for n := range 5 {
+			secret.GetAnnotations()[fmt.Sprintf("in-use.bowline.dev/%d", n)] = s.kind.GroupKind().String() + " " + s.env.Prefix + "removed"
+		}
+	}
+	s.Create(secrets...)
+	s.write = func(req *http.Request) error {
+		if strings.HasSuffix(req.URL.Path, "/secrets/refused") {
+			return errors.New("refused")
+		}
+		return nil
+	}
+	s.start()
+	for _, secret := range secrets[:2] {
+		s.env.Eventually(t, "the others are released (N29)", s.protected(secret, false))
+	}
+	if writes := s.takeWrites(); len(writes) > 3 {
+		t.Errorf("the writes are %v (N29)", writes)
+	}
+	s.stop()
+	s.edit(secrets[2], func() { secrets[2].SetFinalizers(nil) })
 }
 
 // once calls back before the first write to an object.

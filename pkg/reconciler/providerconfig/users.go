@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,10 +90,11 @@ func configOf(user client.Object) (kind string, config types.NamespacedName) {
 // SetupWithManager adds a controller to the manager that watches ProviderConfigs, their users and, with WithSecrets, their
 // Secrets. Its name is <kind>.<group> in lower case.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	name := strings.ToLower(r.kind.GroupKind().String())
 	b := builder.ControllerManagedBy(mgr).
-		Named(strings.ToLower(r.kind.GroupKind().String())).
+		Named(name).
 		For(objects.MustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
-		WithOptions(queue.Options(mgr, 0, flow.ConflictDelay, time.Minute))
+		WithOptions(queue.Options(mgr, name, 0, flow.ConflictDelay, time.Minute))
 	for _, kind := range r.users {
 		b = b.Watches(objects.MustNew[client.Object](mgr.GetScheme(), kind), r.counter.handler())
 	}
@@ -105,7 +107,21 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return nil
 		}))
 	}
-	return b.Complete(r)
+	return errors.Join(b.Complete(r), mgr.Add(manager.RunnableFunc(r.begin)))
+}
+
+// begin is called once the process leads. It retries, each hour at last, until the Secrets of ProviderConfigs that were removed meanwhile
+// are released: admission may refuse that for good.
+func (r *Reconciler) begin(ctx context.Context) error {
+	backoff := wait.Backoff{Duration: time.Minute, Factor: 2, Steps: 10, Cap: time.Hour}
+	_ = backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (done bool, _ error) {
+		err := r.releaseRemoved(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.log.Info("Secrets of configurations that were removed by force may stay protected", "error", err.Error())
+		}
+		return err == nil, nil
+	})
+	return nil
 }
 
 // watchSecrets enqueues the ProviderConfigs whose Secret changed.

@@ -48,6 +48,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
@@ -77,10 +78,12 @@ type Reconciler struct {
 
 	recorder event.Recorder
 	log      logr.Logger
+	settler  *flow.TeamSettler
 
 	copies  *copies.Copier
 	needing watch.Needs
 	watches watch.OnDemand
+	refused *watch.Refused
 }
 
 // An Option changes one thing about a Reconciler.
@@ -106,9 +109,11 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		copies:      copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 		needing:     watch.Needs{Client: mgr.GetClient(), Kind: schema.GroupVersionKind(of), Index: name + "/needs"},
 	}
+	r.refused = watch.NewRefused(&r.needing, &r.watches)
 	for _, apply := range o {
 		apply(r)
 	}
+	r.settler = &flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonConnecting}
 	// Panic now where the scheme lacks a kind.
 	_, _ = r.newTarget(), objects.MustNewList(r.scheme, r.targetKind)
 	if !r.managedKind.Empty() {
@@ -173,8 +178,7 @@ type pass struct {
 
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
-	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonConnecting}
-	result, err := s.Settle(ctx, p.target, p.TeamReport, o)
+	result, err := r.settler.Settle(ctx, p.target, p.TeamReport, o)
 	if o.End == flow.Continue && result.IsZero() && !r.watches.Begun() {
 		result.RequeueAfter = pollInterval
 	}
@@ -204,7 +208,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Named(r.name).
 		For(r.newTarget(), builder.WithPredicates(mine)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
-		WithOptions(queue.Options(mgr, concurrency, flow.ConflictDelay, time.Minute)).
+		WatchesRawSource(r.refused.Source(mgr)).
+		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)).
 		Build(r)
 	if err != nil {
 		return err
@@ -248,9 +253,11 @@ func Reasons() []event.Explanation {
 			"Name another managed resource, or ask your platform team to list your namespace in its annotation "+
 				"bowline.dev/allowed-namespaces."),
 		event.Explain(event.Reason(xpv1.ReasonConnecting),
-			"The connection Secret cannot be copied yet: the managed resource or its Secret is missing, or another Secret has the name of "+
-				"the copy.", "Read the message. Reconciliation resumes automatically."),
-		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried.",
+			"The connection Secret cannot be copied yet: the managed resource or its Secret is missing.",
+			"Read the message. Reconciliation resumes automatically."),
+		event.Explain(event.Reason(failure.ConnectionSecretUnavailable), "The copy cannot be created: another Secret has its name, or a "+
+			"quota is used up.", "Read the message. Reconciliation resumes automatically."),
+		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried. If a target was ready, Ready is Unknown meanwhile.",
 			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 		event.Explain(ReasonDetailsLost,
 			"The connection Secret of the managed resource lost keys. Ready is False if the target's Secret lacks them too.",

@@ -183,7 +183,10 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 	switch {
 	case copies.IsBlocked(err):
 		r.log.V(1).Info("The target cannot have its Secret", "target", client.ObjectKeyFromObject(p.target), "cause", errors.Unwrap(err))
-		return flow.RejectedAs(xpv1.ReasonConnecting, err)
+		if err := r.refused.AwaitSecret(err, p.target); err != nil {
+			return fail("watching what keeps the target from its Secret", err)
+		}
+		return flow.RejectedAs(failure.ConnectionSecretUnavailable, err)
 	case err != nil:
 		return fail("writing the connection Secret of the target", err)
 	}
@@ -191,8 +194,11 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 		p.Note(ReasonConnected, fmt.Sprintf("Created Secret %q with the connection details of managed resource %s %q.",
 			p.target.GetWriteConnectionSecretToReference().Name, ref.Kind, ref.Name))
 	}
-	if p.Mistake = secret.Problem; secret.Lacking {
-		return flow.RejectedAs(failure.ConnectionDetailsLost, secret.Problem)
+	if secret.Problem != nil {
+		return flow.RejectedAs(failure.Of(secret.Problem).Reason, secret.Problem)
+	}
+	if p.Remark = secret.Kept; p.Remark != "" {
+		p.Warning = ReasonDetailsLost
 	}
 	return flow.Next()
 }

@@ -154,6 +154,13 @@ func (m *Managed) GetRecreatePolicy() xpv1.RecreatePolicy {
 	return read(m, "spec.recreatePolicy", xpv1.RecreateOnRequest)
 }
 
+func (m *Managed) SetCredentialsPolicy(p xpv1.CredentialsPolicy) { write(m, "spec.credentials", p) }
+
+// GetCredentialsPolicy: what is no policy replaces nothing.
+func (m *Managed) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return read(m, "spec.credentials", xpv1.CredentialsPolicy{})
+}
+
 func (m *Managed) SetReclaimPolicy(p xpv1.ReclaimPolicy) { write(m, "spec.reclaimPolicy", p) }
 
 // GetReclaimPolicy: what is no policy keeps the external resource.

@@ -141,14 +141,19 @@ func wantShape(k rootKind) shape {
 		},
 		Items: "[]" + k.Kind + " items", HasStatusSubresource: true, Describe: true,
 	}
+	scope := "cluster" // begins the categories of cluster-scoped kinds (N39)
+	if k.namespaced() {
+		scope = ""
+	}
 	switch k.object.(type) {
 	case resource.Managed:
-		w.Names, w.ProviderConfig = append(names, "crossplane", "managed", "fcp"), "fcp.crossplane.io"
+		w.Names, w.ProviderConfig = append(names, scope+"crossplane", scope+"managed", scope+"fcp"), "fcp.crossplane.io"
 		common := "ResourceSpec"
+		w.Columns = []string{"READY", "SYNCED", "EXTERNAL-NAME", "AGE", "PHASE", "CLAIM-NAMESPACE", "CLAIM"}
 		if k.namespaced() {
+			w.Columns = w.Columns[:4] // no claim can be bound to it
 			w.ProviderConfig, common = "fcp.m.crossplane.io", "NamespacedResourceSpec"
 		}
-		w.Columns = []string{"READY", "SYNCED", "EXTERNAL-NAME", "AGE"}
 		w.Required = []string{"spec", "forProvider"}
 		w.Spec = map[string]string{
 			common: "v1." + common + " ,inline", "ForProvider": k.Kind + "Parameters forProvider",
@@ -159,16 +164,15 @@ func wantShape(k rootKind) shape {
 		}
 	case resource.ProviderConfig:
 		w.Top["Spec"], w.Top["Status"] = "ProviderConfigSpec spec", "v1.ProviderConfigStatus status,omitempty"
-		w.Names, w.Columns = append(names, "crossplane", "provider", "fcp"), []string{"PROJECT", "ENDPOINT", "USERS", "SECRET", "AGE"}
+		w.Names, w.Columns = append(names, scope+"crossplane", scope+"provider", scope+"fcp"), []string{"READY", "PROJECT", "ENDPOINT", "USERS", "SECRET", "AGE"}
 		w.Required = []string{"spec", "credentials", "projectID"}
 		w.Spec = map[string]string{"ProviderSpec": "v1.ProviderSpec ,inline", "Endpoint": "string endpoint,omitempty", "ProjectID": "string projectID"}
 		w.Status = fields(reflect.TypeFor[xpv1.ProviderConfigStatus]())
 	case resource.Class:
 		of := strings.TrimSuffix(k.Kind, "Class")
-		w.Top["SpecTemplate"], w.HasStatusSubresource = k.Kind+"SpecTemplate specTemplate,omitempty", false
+		w.Top["SpecTemplate"], w.Top["Status"] = k.Kind+"SpecTemplate specTemplate,omitempty", "v1.ClassStatus status,omitzero"
 		delete(w.Top, "Spec")
-		delete(w.Top, "Status")
-		w.Names, w.Columns = append(names, "class", "classes"), []string{"PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"}
+		w.Names, w.Columns = append(names, "class", "classes"), []string{"READY", "REASON", "PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"}
 		w.Required = []string{"specTemplate", "forProvider", "writeConnectionSecretsToNamespace"}
 		w.Spec = map[string]string{"ClassSpecTemplate": "v1.ClassSpecTemplate ,inline", "ForProvider": of + "Parameters forProvider"}
 	}
@@ -180,7 +184,7 @@ func TestShapes(t *testing.T) {
 	for role, kinds := range map[string][]rootKind{
 		"managed kind (A33 A70 A72 K1 K2 K3 K4 K5 K8 K11 K12 K14 N29 P30 T21 T22 T26)": rootKinds[resource.Managed](t),
 		"configuration (A70 A72 K5 K8 K51 K52 N12 D10)":                                rootKinds[resource.ProviderConfig](t),
-		"class (K20 K21 K22 K23 K24 K25 K26 K27 K29 N28 T21 T22)":                      rootKinds[resource.Class](t),
+		"class (K20 K21 K22 K23 K25 K26 K27 K29 N28 N58 T21 T22)":                      rootKinds[resource.Class](t),
 	} {
 		for _, k := range kinds {
 			t.Run(k.Kind+" of "+k.Group+" is a "+role, func(t *testing.T) {

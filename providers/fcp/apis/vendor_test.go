@@ -41,7 +41,7 @@ func vendorOf[Read, Create, Update any](elsewhere string) vendor {
 func vendors() map[string]vendor {
 	return map[string]vendor{
 		"FavouriteDBInstance": vendorOf[sdkdatabase.Instance, sdkdatabase.CreateInstanceInput, sdkdatabase.UpdateInstanceInput]("labels"),
-		"CacheInstance":       vendorOf[sdkcache.Instance, sdkcache.CreateInstanceInput, sdkcache.UpdateInstanceInput](""),
+		"CacheInstance":       vendorOf[sdkcache.Instance, sdkcache.CreateInstanceInput, sdkcache.UpdateInstanceInput]("previousPasswordSeconds"),
 		"Network":             vendorOf[sdknetwork.Network, sdknetwork.CreateNetworkInput, sdknetwork.UpdateNetworkInput](""),
 		"Subnet":              vendorOf[sdksubnet.Subnet, sdksubnet.CreateSubnetInput, sdksubnet.UpdateSubnetInput](""),
 		"NodeGroup":           vendorOf[sdknodegroup.NodeGroup, sdknodegroup.CreateNodeGroupInput, sdknodegroup.UpdateNodeGroupInput]("name"),

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -30,7 +31,10 @@ func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 
 func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
 	return kind.System[*sdk.Client]{
-		Clients:    clouds,
+		Clients: clouds,
+		Identify: func(c *sdk.Client) xpv1.ExternalSystem { // the API does not show which cloud answers
+			return xpv1.ExternalSystem{ID: "projects/" + c.Project()}
+		},
 		Classify:   classify,
 		IsNotFound: sdk.IsNotFound,
 		Refused: func(err error) bool {
@@ -94,9 +98,29 @@ func kindOf[P, O, Object, Created, In, Change any, S service[Object, Created, In
 
 func same[Object any](o *Object) *Object { return o }
 
-// chosenPassword is nil unless the user chose a password (P61).
+// chosenPassword is nil unless the user chose a password, or the server refuses that in the connection Secret (P61, N53).
 func chosenPassword[P, V any](r *kind.Request[P, V]) *string {
 	return optional(string(r.Secrets["passwordSecretRef"]))
+}
+
+// checkPassword asks the cloud whether the password opens a server. A refusal of the question, as by a cloud that does not know it yet or
+// a server that does not answer, is no answer.
+func checkPassword[P, V any, S interface {
+	CheckPassword(ctx context.Context, name, password string) (bool, error)
+}](open func(*sdk.Client) S) func(context.Context, *sdk.Client, *kind.Request[P, V]) (kind.Verdict, error) {
+	return func(ctx context.Context, c *sdk.Client, r *kind.Request[P, V]) (kind.Verdict, error) {
+		accepted, err := open(c).CheckPassword(ctx, r.Name, *chosenPassword(r))
+		answer, answered := errors.AsType[*sdk.APIError](err)
+		switch {
+		case answered && answer.Status < http.StatusInternalServerError && answer.Code != sdk.CodeThrottled:
+			return kind.Unknown, nil
+		case err != nil:
+			return kind.Unknown, err
+		case accepted:
+			return kind.Accepted, nil
+		}
+		return kind.Refused, nil
+	}
 }
 
 func optional[V comparable](value V) *V {

@@ -7,7 +7,9 @@ package controller
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strconv"
 
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -73,11 +75,15 @@ func cacheInstances() kind.Kind[
 	k := kindOf[cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation](kind.ByToken, cache.NewClient,
 		func(i *cache.Instance) *cache.CreatedInstance { return &cache.CreatedInstance{Instance: *i} },
 		func(r *cacheRequest, in *cache.CreateInstanceInput) { in.Name, in.Password = r.Name, chosenPassword(r) },
-		func(r *cacheRequest, in *cache.UpdateInstanceInput) { in.Password = chosenPassword(r) })
+		func(r *cacheRequest, in *cache.UpdateInstanceInput) {
+			in.Password, in.PreviousPasswordSeconds = chosenPassword(r), optional(int(math.Ceil(r.Overlap.Seconds())))
+		})
 	k.Name = func(mg resource.Managed, p *cachev1alpha3.CacheInstanceParameters) string {
 		return *cmp.Or(p.Name, new(cloudName(mg.GetName())))
 	}
+	k.CheckSecrets = checkPassword[cachev1alpha3.CacheInstanceParameters, cache.CreatedInstance](cache.NewClient)
 	k.Labels = func(i *cache.CreatedInstance) map[string]string { return i.Labels }
+	k.Rotates, k.Overlaps = []string{"passwordSecretRef"}, true
 	k.Connection = func(_ *sdk.Client, i *cache.CreatedInstance) managed.ConnectionDetails {
 		return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(i.Password)}
 	}
@@ -100,11 +106,13 @@ func favouriteDBInstances() kind.Kind[
 		func(r *databaseRequest, in *database.UpdateInstanceInput) {
 			in.FancinessLevel, in.Password = optional(r.Parameters.FancinessLevel), chosenPassword(r)
 		})
-	k.HoldsData = true
 	k.Name = func(mg resource.Managed, p *databasev1alpha3.FavouriteDBInstanceParameters) string {
 		return cmp.Or(p.Name, cloudName(mg.GetName()))
 	}
+	k.UniqueID = func(i *database.CreatedInstance) string { return strconv.Itoa(i.ID) }
+	k.CheckSecrets = checkPassword[databasev1alpha3.FavouriteDBInstanceParameters, database.CreatedInstance](database.NewClient)
 	k.Labels = func(i *database.CreatedInstance) map[string]string { return i.Labels }
+	k.Rotates = []string{"passwordSecretRef"}
 	// Claims of this kind need all details in the Secret.
 	k.Connection = func(_ *sdk.Client, i *database.CreatedInstance) managed.ConnectionDetails {
 		return managed.ConnectionDetails{

@@ -5,6 +5,8 @@ package controller
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -137,7 +139,7 @@ func TestCalls(t *testing.T) {
 				cloud := &scriptedCloud{answer: tc.created}
 				client := tc.connect(cloud)
 				if password != "" {
-					client.(managed.SecretInputUser).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte(password)})
+					inputUser(client).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte(password)})
 				}
 				created, err := client.Create(t.Context(), tc.object)
 				if err != nil {
@@ -169,6 +171,56 @@ func TestCalls(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// inputUser returns the client, or the one that it wraps, as one of secret inputs.
+func inputUser(client any) managed.SecretInputUser {
+	if user, ok := client.(managed.SecretInputUser); ok {
+		return user
+	}
+	return inputUser(client.(interface{ Unwrap() any }).Unwrap())
+}
+
+// A cloud that refuses to check a password is no reason to change it, nor for an error.
+func TestCheckPassword(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	refusal := func(status int, code string) http.Handler {
+		return answer(status, fmt.Sprintf(`{"error": {"code": %q, "message": "no"}}`, code))
+	}
+	for name, tc := range map[string]struct {
+		cloud http.Handler
+		want  kind.Verdict
+		fails bool
+	}{
+		"accepted":               {cloud: answer(200, `{"accepted": true}`), want: kind.Accepted},
+		"refused":                {cloud: answer(200, `{"accepted": false}`), want: kind.Refused},
+		"server does not answer": {cloud: refusal(409, sdk.CodeConflict)},
+		"not permitted":          {cloud: refusal(403, sdk.CodeForbidden)},
+		"older cloud":            {cloud: refusal(405, sdk.CodeInvalid)},
+		"throttled":              {cloud: refusal(429, sdk.CodeThrottled), fails: true},
+		"failure of the cloud":   {cloud: refusal(500, sdk.CodeInternal), fails: true},
+	} {
+		t.Run(name+" (N53)", func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(tc.cloud)
+			defer server.Close()
+			client, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &cacheRequest{Name: "sessions", Secrets: map[string][]byte{"passwordSecretRef": []byte("secret")}}
+			got, err := cacheInstances().CheckSecrets(t.Context(), client, r)
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("verdict %d, error %v", got, err)
+			}
+		})
 	}
 }
 

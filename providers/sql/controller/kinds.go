@@ -6,13 +6,16 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -61,10 +64,17 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 			return get[V, T](ctx, s, r.Object, r.Want)
 		},
 		Create: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
-			return postgresql.Create[V, T](ctx, s.Server, r.Want)
+			if err := s.confine(ctx, r.Object, &r.Want); err != nil {
+				return nil, err
+			}
+			created, err := postgresql.Create[V, T](ctx, s.Server, r.Want)
+			return created, confined(r.Object, err)
 		},
 		Update: func(ctx context.Context, s *server, r *kind.Request[P, V]) error {
-			return postgresql.Update[V, T](ctx, s.Server, r.Want)
+			if err := s.confine(ctx, r.Object, &r.Want); err != nil {
+				return err
+			}
+			return confined(r.Object, postgresql.Update[V, T](ctx, s.Server, r.Want))
 		},
 		Delete: func(ctx context.Context, s *server, r *kind.Request[P, V]) error {
 			if cascades != nil && cascades(&r.Parameters) {
@@ -75,16 +85,37 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 	}
 }
 
-// get refuses an object that must not be changed. One that the managed resource only observes is returned, as well as one that
-// is to be deleted: its deletion is refused.
+// get refuses an object that must not be changed, or that reaches beyond its namespace. A role that it names and that does not exist is
+// refused only by Create and Update: here it would count as the absence of the object. One that the managed resource only observes is
+// returned, as well as one that is to be deleted: its deletion is refused.
 func get[V any, T postgresql.Object[V]](ctx context.Context, s *server, mg resource.Managed, want V) (*V, error) {
 	changes := mg.GetManagementPolicies().AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
 	if changes && !meta.WasDeleted(mg) {
 		if err := postgresql.CheckChange[V, T](s.Server, want); err != nil {
 			return nil, err
 		}
+		if err := s.confine(ctx, mg, &want); unlessNotFound(err) != nil {
+			return nil, err
+		}
 	}
-	return postgresql.Get[V, T](ctx, s.Server, want)
+	have, err := postgresql.Get[V, T](ctx, s.Server, want)
+	return have, confined(mg, err)
+}
+
+// getRole refuses what has the name of the object's own role after that was renamed: another role lacks its objects and privileges.
+func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresql.Role) (*postgresql.Role, error) {
+	role, err := get(ctx, s, mg, want)
+	if unlessNotFound(err) != nil || err == nil && ownerLabel(role.Labels) == string(mg.GetUID()) {
+		return role, err
+	}
+	renamed, failed := s.RolesWithLabel(ctx, meta.ExternalLabelUID, string(mg.GetUID()))
+	if failed != nil || len(renamed) == 0 {
+		return role, cmp.Or(failed, err)
+	}
+	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the role was renamed in the server: ask your platform team to rename it back",
+		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role of this object is named %q now, not %q: rename it back by ALTER ROLE "+
+			"%[1]q RENAME TO %[2]q, or, if this object is to have another one without its objects and privileges, remove the line with bowline-uid "+
+			"from its comment", renamed[0], want.Name)})
 }
 
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
@@ -106,7 +137,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 		}
 		return d, err
 	}
-	k.HoldsData = true
+	k.UniqueID = func(d *postgresql.Database) string { return fmt.Sprint(d.OID) }
 	k.Connection = func(s *server, d *postgresql.Database) managed.ConnectionDetails {
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
 	}
@@ -117,8 +148,9 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 	type request = kind.Request[v1alpha1.RoleParameters, postgresql.Role]
 	k := kindOf[v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role](
 		func(r *postgresql.Role) map[string]string { return r.Labels }, nil)
+	create, update := k.Create, k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
-		role, err := get(ctx, s, r.Object, r.Want)
+		role, err := getRole(ctx, s, r.Object, r.Want)
 		if err != nil {
 			return nil, err
 		}
@@ -128,15 +160,16 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 	}
 	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
 		r.Want.Password = postgresql.Secret(r.Secrets["passwordSecretRef"])
-		return postgresql.Create(ctx, s.Server, r.Want)
+		return create(ctx, s, r)
 	}
 	k.Update = func(ctx context.Context, s *server, r *request) error {
 		r.Want.Password = postgresql.Secret(r.Secrets["passwordSecretRef"]) // empty: unchanged
-		return postgresql.Update(ctx, s.Server, r.Want)
+		return update(ctx, s, r)
 	}
 	k.Connection = func(s *server, r *postgresql.Role) managed.ConnectionDetails {
 		return s.connectionDetails(xpv1.ResourceCredentialsSecretUserKey, r.Name)
 	}
+	k.Rotates = []string{"passwordSecretRef"}
 	return k
 }
 
@@ -159,7 +192,7 @@ func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObse
 	k := kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation](
 		func(x *postgresql.Schema) map[string]string { return x.Labels },
 		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) })
-	k.HoldsData = true // its tables
+	k.UniqueID = func(x *postgresql.Schema) string { return fmt.Sprint(x.OID) }
 	return k
 }
 
@@ -172,8 +205,9 @@ func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.Exte
 func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
 	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
 	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil)
+	update := k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
-		have, err := postgresql.Get(ctx, s.Server, r.Want)
+		have, err := get(ctx, s, r.Object, r.Want)
 		if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {
 			return nil, nil // there are no privileges on the tables of an empty schema
 		}
@@ -183,7 +217,7 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 		if len(r.Want.Privileges) == 0 { // only spec.initProvider has them: keep the present ones
 			r.Want.Privileges = r.Have.Privileges
 		}
-		return postgresql.Update(ctx, s.Server, r.Want)
+		return update(ctx, s, r)
 	}
 	return k
 }

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -26,13 +28,22 @@ import (
 type server struct {
 	*postgresql.Server
 
-	endpoint string
-	port     int
+	endpoint   string
+	port       int
+	username   string
+	escalation v1alpha1.EscalationPolicy
+	extensions []string
+	reserving  *semaphore.Weighted // binary; see reserve
 }
 
 func servers() *clients.Factory[v1alpha1.ProviderConfigSpec, *server] {
 	return &clients.Factory[v1alpha1.ProviderConfigSpec, *server]{
-		New:   connect,
+		New: connect,
+		Lend: func(s *server) *server { // an address that flips between two servers must not mix their answers
+			lent := *s
+			lent.Server = s.Pin()
+			return &lent
+		},
 		Close: func(s *server) { s.Close() },
 	}
 }
@@ -63,7 +74,10 @@ func connect(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec
 	if err != nil {
 		return nil, fmt.Errorf("%w: set it in the spec, or in the Secret that credentials name", err)
 	}
-	return &server{Server: made, endpoint: config.Endpoint, port: config.Port}, nil
+	return &server{
+		Server: made, endpoint: config.Endpoint, port: config.Port, username: config.Username, escalation: s.Escalation,
+		extensions: s.Extensions, reserving: semaphore.NewWeighted(1),
+	}, nil
 }
 
 const defaultPort = 5432
@@ -80,8 +94,8 @@ func limit(by *limits.Limiter) func(context.Context, func(context.Context) error
 				return fmt.Errorf("%w: %w", limits.ErrRefused, answer)
 			case postgresql.IsBusy(answer):
 				return fmt.Errorf("%w: %w", limits.ErrSlowDown, answer)
-			case postgresql.IsPoolFull(answer):
-				return nil // the server was not called
+			case postgresql.IsUnreached(answer) && ctx.Err() == nil:
+				return limits.Unreachable(answer)
 			case postgresql.IsUnavailable(answer), postgresql.IsOutcomeUnknown(answer):
 				return answer
 			}
@@ -93,7 +107,10 @@ func limit(by *limits.Limiter) func(context.Context, func(context.Context) error
 
 func system(servers *clients.Factory[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
 	return kind.System[*server]{
-		Clients:    servers,
+		Clients: servers,
+		Identify: func(s *server) xpv1.ExternalSystem {
+			return xpv1.ExternalSystem{ID: s.SystemIdentifier(), Name: net.JoinHostPort(s.endpoint, strconv.Itoa(s.port))}
+		},
 		Classify:   classify,
 		IsNotFound: postgresql.IsNotFound,
 		Refused:    func(err error) bool { return !postgresql.IsOutcomeUnknown(err) },
@@ -133,6 +150,8 @@ func classify(err error) error {
 		return failure.ForTeam(failure.ExternalNameTaken, answer.Message, err)
 	case postgresql.IsInvalid(err), postgresql.IsNotFound(err):
 		return failure.ForTeam(failure.InvalidSettings, answer.Message, err)
+	case postgresql.IsInUse(err):
+		return failure.ForTeam(failure.ExternalResourceInUse, answer.Message, err)
 	case postgresql.IsConflict(err):
 		return failure.ForTeam(failure.ExternalCallFailed, answer.Message, err)
 	}

@@ -11,10 +11,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
+
+// The answers of one pass are of one server, whatever the connections that others open reach.
+func TestClientOfPass_N55(t *testing.T) {
+	t.Parallel()
+	spec := v1alpha1.ProviderConfigSpec{Endpoint: ptr.To("db.example.org"), Username: ptr.To("admin")}
+	shared, err := connect(t.Context(), clients.Connection[v1alpha1.ProviderConfigSpec]{Settings: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := servers().Lend(shared), servers().Lend(shared)
+	if one.Server == other.Server || one.Server == shared.Server || one.endpoint != shared.endpoint {
+		t.Error("two passes use the same client")
+	}
+}
 
 func TestClassify(t *testing.T) {
 	t.Parallel()
@@ -37,8 +54,8 @@ func TestClassify(t *testing.T) {
 		"0A unsupported":            {answer("0A000"), read(failure.InvalidSettings)},
 		"42704 missing role":        {answer("42704"), read(failure.InvalidSettings)},
 		"42P04 exists":              {answer("42P04"), read(failure.ExternalNameTaken)},
-		"2BP01 dependent objects":   {answer("2BP01"), read(failure.ExternalCallFailed)},
-		"55006 in use":              {answer("55006"), read(failure.ExternalCallFailed)},
+		"2BP01 dependent objects":   {answer("2BP01"), read(failure.ExternalResourceInUse)},
+		"55006 in use":              {answer("55006"), read(failure.ExternalResourceInUse)},
 		"40P01 deadlock":            {answer("40P01"), read(failure.ExternalCallFailed)},
 		"wrapped":                   {fmt.Errorf("at %s: %w", address, answer("22023")), read(failure.InvalidSettings)},
 		"joined":                    {errors.Join(errors.New(address), answer("22023")), read(failure.InvalidSettings)},

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -41,23 +43,26 @@ const (
 	tenantIncomplete = "INCOMPLETE"
 )
 
+// foreignOwner stands for the owner of a database without labels that is not the tenant's.
+const foreignOwner = "unknown"
+
 type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
-		Identity:  kind.ByName,
-		HoldsData: true,
-		Get:       getTenant,
+		Identity: kind.ByName,
+		Get:      getTenant,
 		Create: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 			if err := ensureTenant(ctx, s, r); err != nil {
 				return nil, err
 			}
 			return getTenant(ctx, s, r)
 		},
-		Update: ensureTenant,
-		Delete: deleteTenant,
-		States: map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
-		Labels: func(t *tenant) map[string]string { return t.Labels },
+		Update:  ensureTenant,
+		Delete:  deleteTenant,
+		Rotates: []string{"passwordSecretRef"},
+		States:  map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
+		Labels:  func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
 			details := s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)
 			details[xpv1.ResourceCredentialsSecretUserKey] = []byte(t.Name)
@@ -70,7 +75,7 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 // role, which is created first and deleted last.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
-	role, err := get(ctx, s, r.Object, postgresql.Role{Name: name})
+	role, err := getRole(ctx, s, r.Object, postgresql.Role{Name: name})
 	if unlessNotFound(err) != nil {
 		return nil, err
 	}
@@ -84,6 +89,11 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, nil // the data is lost; the role alone is no tenant
 	case d == nil:
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
+	case meta.WasDeleted(r.Object) && role == nil && ownerLabel(d.Labels) != string(r.Object.GetUID()):
+		others := map[string]string{meta.ExternalLabelUID: cmp.Or(ownerLabel(d.Labels), foreignOwner)}
+		return &tenant{Name: name, Status: tenantIncomplete, Labels: others}, nil // it stays, which an event reports
+	case !meta.WasDeleted(r.Object) && isReplaced(r.Object, d):
+		return nil, nil // the data is lost
 	}
 	t := &tenant{Name: name, Status: tenantIncomplete, Labels: d.Labels, OID: d.OID}
 	t.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)
@@ -128,6 +138,13 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	return t, err
 }
 
+// isReplaced is true for a database that is neither the one which the tenant had nor one that was restored for it.
+func isReplaced(mg resource.Managed, d *postgresql.Database) bool {
+	o, ok := mg.(*v1alpha1.TenantDatabase)
+	had := ok && o.Status.AtProvider.OID != 0 && o.Status.AtProvider.OID != d.OID
+	return had && d.CurrentOwner != d.Name && ownerLabel(d.Labels) != string(mg.GetUID())
+}
+
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
 func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	version, err := s.Version(ctx)
@@ -138,6 +155,11 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the server runs PostgreSQL %s, not %s: leave engineVersion out, "+
 			"or choose a class of another server", major(version), *wanted)}
 	}
+	release, err := s.reserve(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := s.ensureOwner(ctx, r); err != nil {
 		return err
 	}
@@ -161,6 +183,34 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	}
 	want.AllowConnections = ptr.To(true)
 	return postgresql.Update(ctx, s.Server, want)
+}
+
+// reserve refuses a connection limit that the server cannot keep besides those of its other databases, so that one tenant cannot take the
+// sessions of another. Of those that are created or enlarged at the same time, each has to count the others, until release.
+func (s *server) reserve(ctx context.Context, r *tenantRequest) (release func(), err error) {
+	wanted, had := ptr.Deref(r.Parameters.ConnectionLimit, -1), 0
+	if r.Have != nil {
+		had = ptr.Deref(r.Have.ConnectionLimit, 0)
+	}
+	if wanted <= had || had < 0 { // no limit is no promise
+		return func() {}, nil
+	}
+	if err := s.reserving.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	release = func() { s.reserving.Release(1) }
+	room, err := s.Room(ctx, r.Name)
+	if free := room.Sessions - room.Promised; err == nil && wanted > free {
+		team := fmt.Sprintf("the server has no room for a database with %d connections: choose another class, or ask your platform team", wanted)
+		err = failure.ForTeam(failure.QuotaExceeded, team, fmt.Errorf("connectionLimit %d is more than the %d connections that are free: the "+
+			"server has %d for databases, of which the limits of others promise %d; lower connectionLimit, raise max_connections, or use "+
+			"another server", wanted, max(free, 0), max(room.Sessions, 0), room.Promised))
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 // ensureOwner creates or updates the role, but never creates one without a known password. The role has a connection limit, too,

@@ -28,7 +28,7 @@ type Database struct {
 	AllowConnections *bool             // permits connections
 	ConnectionLimit  *int              // maximum number of connections, not counting superusers; -1 is no limit
 	IsTemplate       *bool             // lets every role with CREATEDB copy it
-	Settings         map[string]string // configuration parameters for sessions; if not nil, all others are reset
+	Settings         map[string]string // configuration parameters for sessions; all others are left alone
 	Comment          *string           // without the labels
 	Labels           map[string]string // stored at the end of the comment; if not nil, all others are removed
 
@@ -41,6 +41,7 @@ type Database struct {
 func (x *Database) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Database) named() (string, string)                  { return "database", x.Name }
 func (x *Database) verbs() verbs[Database]                   { return x }
+func (x *Database) check(s *Server) error                    { return checkNamed(s, "database", x.Name) }
 func (x *Database) where(s *Server) string                   { return s.config.Database }
 
 // read reads the columns that only some versions have through JSON.
@@ -63,7 +64,7 @@ func (s *Server) SameEncoding(ctx context.Context, a, b string) (same bool, err 
 	if a == b {
 		return true, nil
 	}
-	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		return c.QueryRow(ctx, "SELECT pg_char_to_encoding($1) = pg_char_to_encoding($2)", a, b).Scan(&same)
 	})
 	return same, err
@@ -212,4 +213,22 @@ func given(roles ...*string) []string {
 		}
 	}
 	return names
+}
+
+// Room is what a server has for the sessions of databases that limit them.
+type Room struct {
+	Sessions int // without those that are reserved for superusers, and those of this client
+	Promised int // of them, by the connection limits of all databases but one
+}
+
+// Room returns how many sessions there can be, and how many of them the databases other than the named one may have by their limits.
+func (s *Server) Room(ctx context.Context, other string) (r Room, err error) {
+	err = s.reading(ctx, s.config.Database, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int -
+			coalesce(current_setting('reserved_connections', true)::int, 0),
+			(SELECT coalesce(sum(datconnlimit), 0)::int FROM pg_database WHERE datconnlimit > 0 AND datname <> $1)`, other).
+			Scan(&r.Sessions, &r.Promised)
+	})
+	r.Sessions -= s.config.MaxConns
+	return r, err
 }

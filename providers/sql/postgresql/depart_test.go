@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -172,12 +171,8 @@ func TestLockOut(t *testing.T) {
 	t.Parallel()
 	w := newScene(t, connect(t))
 	execute(t, w.asRival, w.quoted("BEGIN", "ALTER ROLE RIVAL PASSWORD 'another'")...)
-	began := time.Now()
-	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil {
+	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil { // as after lock_timeout
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("it waited for the lock: %v", took)
 	}
 	if err := w.asRival.Ping(t.Context()); err == nil {
 		t.Error("the session lives on")
@@ -200,11 +195,40 @@ func TestLocksOfOthers(t *testing.T) {
 	execute(t, elsewhere, w.quoted("BEGIN", "COMMENT ON DATABASE OWN IS 'mine'")...)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	began := time.Now()
 	err = postgresql.ForceDelete(ctx, w.s, postgresql.Database{Name: w.database})
 	want(t, err, postgresql.IsConflict, "a conflict")
-	if took := time.Since(began); took > 20*time.Second || !strings.Contains(fmt.Sprint(err), "another session holds a lock") {
-		t.Errorf("after %v: %v", took, err)
+	if !strings.Contains(fmt.Sprint(err), "another session holds a lock") {
+		t.Error(err)
 	}
 	execute(t, elsewhere, "ROLLBACK")
+}
+
+// TestBrokenDatabase_N66 has a setting by which nobody but superusers can connect.
+func TestBrokenDatabase_N66(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	admin := newRole(t, s, postgresql.Role{Login: ptr(true), CreateDB: ptr(true), CreateRole: ptr(true), Password: "admin"}).Name
+	owner, tied := newRole(t, s, postgresql.Role{}).Name, newRole(t, s, postgresql.Role{}).Name
+	d := newDatabase(t, s, postgresql.Database{Owner: &owner}).Name
+	execute(t, superuser(t, d), "CREATE TABLE x (n int)", "GRANT SELECT ON x TO "+quote(tied),
+		"ALTER DATABASE "+quote(d)+" SET session_preload_libraries = '/tmp/nope.so'")
+	c := shared.Config()
+	c.Username, c.Password = admin, "admin"
+	ordinary := connectTo(t, c)
+	_, err := postgresql.Get(t.Context(), ordinary, postgresql.Schema{Database: d, Name: "public"})
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if postgresql.IsUnavailable(err) || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("connect to database %q", d)) {
+		t.Errorf("the server counts as unavailable, or the error lacks the database: %v", err)
+	}
+	err = ordinary.DropOwned(t.Context(), tied)
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("to database %q of role %q", d, owner)) {
+		t.Errorf("the error lacks whose database it is: %v", err)
+	}
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: d, Name: "public"}); err != nil {
+		t.Errorf("a superuser cannot connect: %v", err)
+	}
+	if err := s.DropOwned(t.Context(), tied); err != nil {
+		t.Errorf("the setting of another keeps the role: %v", err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -21,6 +22,7 @@ import (
 const (
 	codeNotSupported      = "0A000"
 	codeBadPassword       = "28P01"
+	codeNoLogin           = "28000"
 	codeBadText           = "22021"
 	codeBadValue          = "22023"
 	codeUniqueViolation   = "23505"
@@ -123,6 +125,9 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	case beforehand && answered && refused.Code == codeNoDatabase && database == s.config.Database:
 		// It must not count as the absence of the object.
 		silent.Err = errors.New(refused.Message + " (database of the ProviderConfig)")
+	case beforehand && answered && isFile(refused) && database != s.config.Database:
+		return &Error{Code: codeNotReady, Message: fmt.Sprintf("nobody can connect to database %q: %s", database, refused.Message),
+			Hint: "A superuser removes the setting that is the cause by ALTER DATABASE or ALTER ROLE, with RESET session_preload_libraries."}
 	case answered:
 		return refusal(refused, !beforehand)
 	case beforehand:
@@ -202,11 +207,20 @@ func IsConflict(err error) bool {
 		codeLockNotAvailable)
 }
 
+// IsInUse reports whether sessions use the object, or others depend on it.
+func IsInUse(err error) bool { return has(err, codeInUse, codeDependentObjects, codeDependentPrivs) }
+
 // IsUnavailable reports whether the server cannot be reached, is starting or shutting down, or is out of connections or other
 // resources.
 func IsUnavailable(err error) bool {
 	_, silent := errors.AsType[*ConnectionError](err)
 	return silent || has(err, "08", "53", "57P", "58")
+}
+
+// IsUnreached reports whether the server accepts no connection, or does not answer on one.
+func IsUnreached(err error) bool {
+	silent, ok := errors.AsType[*ConnectionError](err)
+	return ok && !silent.Sent && silent.InUse == 0 && (silent.Timeout() || errors.Is(silent.Err, syscall.ECONNREFUSED))
 }
 
 // IsReserved reports whether the object is a system object, or one that this client uses itself.

@@ -22,7 +22,10 @@ const everything = "ALL"
 //
 // Get returns IsNotFound if there are no privileges that the owner or we granted. For several objects it returns those of Privileges
 // that are held on each, in the same spelling, and others that are held on any, so that the result equals the input if nothing
-// differs. If On matches all objects of an empty schema the result is the input with Objects 0, although there is nothing to delete.
+// differs. PostgreSQL stores no comment, and so no ownership label, with privileges. A Grant is nevertheless neither taken over nor deleted
+// by another object: Create refuses privileges that exist, and what an object has not created it changes and deletes only if a user gave it
+// the external name, which no object may do through a configuration that is shared with other namespaces.
+// If On matches all objects of an empty schema the result is the input with Objects 0, although there is nothing to delete.
 // https://www.postgresql.org/docs/current/sql-grant.html
 type Grant struct {
 	Role        string   // identity: receives the grant; Public means every role
@@ -32,11 +35,26 @@ type Grant struct {
 	Inherit     *bool    // gives the member the privileges of the role, since version 16; default: the member's attribute inherit
 	Set         *bool    // lets the member use SET ROLE, since version 16; default: true
 
+	// Within are input only: privileges that not everyone has are given only on objects whose owner, or the schema itself, has these labels.
+	// Get, Create and Update return an *OwnerError for others.
+	Within map[string]string
+
 	Objects int // output only: the number of objects that On matches
 }
 
 func (g *Grant) verbs() verbs[Grant]     { return g }
 func (g *Grant) named() (string, string) { return "grant", g.Role }
+
+// check refuses the privileges of the server's and the provider's own role, and those on system schemas.
+func (g *Grant) check(s *Server) error {
+	switch {
+	case g.Role == s.config.Username, g.Role == "postgres":
+		return reserved("grant to role", g.Role)
+	case s.isSystem("schema", g.On.Schema):
+		return reserved("grant on schema", g.On.Schema)
+	}
+	return checkName(g.Role)
+}
 
 // where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
 func (g *Grant) where(s *Server) string {
@@ -55,6 +73,9 @@ func (g *Grant) read(ctx context.Context, e executor) (*Grant, error) {
 	}
 	h, err := getHoldings(ctx, e, g)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.confined(ctx, e, h); err != nil {
 		return nil, err
 	}
 	return h.grant(g)
@@ -184,7 +205,7 @@ func (g *Grant) verify(ctx context.Context, e executor, want []string) error {
 		return &Error{Code: codeNoPrivilege, Message: fmt.Sprintf("the user may not grant or revoke %s of %s",
 			strings.Join(wrong, ", "), g.On), Hint: "A superuser or the owner can."}
 	}
-	return nil
+	return g.confined(ctx, e, h) // of objects that were created meanwhile, too
 }
 
 // revoke returns the command that revokes privileges, given in the server's spelling.

@@ -27,6 +27,7 @@ type Object[T any] interface {
 }
 
 type verbs[T any] interface {
+	check(s *Server) error // see CheckChange
 	create(ctx context.Context, s *Server) (*T, error)
 	update(ctx context.Context, s *Server) error
 	remove(ctx context.Context, s *Server, force bool) error
@@ -37,7 +38,7 @@ func Get[T any, P Object[T]](ctx context.Context, s *Server, x T) (found *T, err
 	if kind, name := P(&x).named(); checkName(name) != nil {
 		return nil, notFound(codeNoObject, kind, name) // PostgreSQL would look for the part that it keeps
 	}
-	err = s.on(ctx, P(&x).where(s), func(ctx context.Context, c *pgx.Conn) error {
+	err = s.reading(ctx, P(&x).where(s), func(ctx context.Context, c *pgx.Conn) error {
 		found, err = P(&x).read(ctx, c)
 		return err
 	})
@@ -75,17 +76,26 @@ func ForceDelete[T any, P Object[T]](ctx context.Context, s *Server, x T) error 
 
 // systemObjects are the names of objects that every server or every database has, or that PostgreSQL reserves, by kind.
 var systemObjects = map[string]*regexp.Regexp{
-	"database": regexp.MustCompile(`^(postgres|template[01])$`),
-	"role":     regexp.MustCompile(`^(postgres|public|none|pg_.*)$`),
-	"schema":   regexp.MustCompile(`^(information_schema|pg_.*)$`),
+	"database":  regexp.MustCompile(`^(postgres|template[01])$`),
+	"extension": regexp.MustCompile(`^plpgsql$`),
+	"role":      regexp.MustCompile(`^(postgres|public|none|pg_.*)$`),
+	"schema":    regexp.MustCompile(`^(information_schema|pg_.*)$`),
+}
+
+func (s *Server) isSystem(kind, name string) bool {
+	own := kind == "database" && name == s.config.Database || kind == "role" && name == s.config.Username
+	pattern, exist := systemObjects[kind]
+	return own || exist && pattern.MatchString(name)
 }
 
 // CheckChange fails for an object that Create, Update and Delete refuse by its name: IsReserved, or PostgreSQL would cut the name off.
 func CheckChange[T any, P Object[T]](s *Server, x T) error {
-	kind, name := P(&x).named()
-	system, exist := systemObjects[kind]
-	own := kind == "database" && name == s.config.Database || kind == "role" && name == s.config.Username
-	if own || exist && system.MatchString(name) {
+	return P(&x).verbs().check(s)
+}
+
+// checkNamed is check for the kinds that have a name of their own.
+func checkNamed(s *Server, kind, name string) error {
+	if s.isSystem(kind, name) {
 		return reserved(kind, name)
 	}
 	return checkName(name)
@@ -118,6 +128,11 @@ type ordinary[T any] interface {
 }
 
 type ordinaryVerbs[T any, P ordinary[T]] struct{ x P }
+
+func (v ordinaryVerbs[T, P]) check(s *Server) error {
+	kind, name := v.x.named()
+	return checkNamed(s, kind, name)
+}
 
 func (v ordinaryVerbs[T, P]) create(ctx context.Context, s *Server) (created *T, err error) {
 	err = s.within(ctx, v.x.where(s), func(ctx context.Context, tx pgx.Tx) error {

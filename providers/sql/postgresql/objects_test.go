@@ -5,8 +5,8 @@ package postgresql_test
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,16 +68,21 @@ func TestDatabaseFields(t *testing.T) {
 		"connections":     func(d *postgresql.Database) { d.AllowConnections = ptr(false) },
 		"limit":           func(d *postgresql.Database) { d.ConnectionLimit = ptr(-1) },
 		"template":        func(d *postgresql.Database) { d.IsTemplate = ptr(false) },
-		"setting changed": func(d *postgresql.Database) { d.Settings = map[string]string{"work_mem": "9MB", "app.note": hostile} },
-		"setting reset":   func(d *postgresql.Database) { d.Settings = map[string]string{"work_mem": "9MB"} },
-		"setting list": func(d *postgresql.Database) {
-			d.Settings = map[string]string{"search_path": `"$user", public, "a ""b"", c"`}
-		},
-		"settings none": func(d *postgresql.Database) { d.Settings = map[string]string{} },
-		"comment":       func(d *postgresql.Database) { d.Comment = ptr("another") },
-		"labels":        func(d *postgresql.Database) { d.Labels = map[string]string{"uid": "43"} },
-		"no comment":    func(d *postgresql.Database) { d.Comment = ptr("") },
+		"setting changed": func(d *postgresql.Database) { d.Settings = with(d.Settings, "work_mem", "9MB") },
+		"setting list":    func(d *postgresql.Database) { d.Settings = with(d.Settings, "search_path", `"$user", "a ""b"", c"`) },
+		"setting empty":   func(d *postgresql.Database) { d.Settings = with(d.Settings, "app.note", "") },
+		"comment":         func(d *postgresql.Database) { d.Comment = ptr("another") },
+		"labels":          func(d *postgresql.Database) { d.Labels = map[string]string{"uid": "43"} },
+		"no comment":      func(d *postgresql.Database) { d.Comment = ptr("") },
 	})
+}
+
+// with returns settings with one more; those that an update does not name are left alone.
+func with(settings map[string]string, name, value string) map[string]string {
+	more := map[string]string{}
+	maps.Copy(more, settings)
+	more[name] = value
+	return more
 }
 
 func TestRoleFields(t *testing.T) {
@@ -99,7 +104,7 @@ func TestRoleFields(t *testing.T) {
 		"row security": func(r *postgresql.Role) { r.BypassRLS = ptr(false) },
 		"limit":        func(r *postgresql.Role) { r.ConnectionLimit = ptr(-1) },
 		"expiry":       func(r *postgresql.Role) { r.ValidUntil = ptr("infinity") },
-		"settings":     func(r *postgresql.Role) { r.Settings = map[string]string{"search_path": "public"} },
+		"settings":     func(r *postgresql.Role) { r.Settings = with(r.Settings, "search_path", "public") },
 		"comment":      func(r *postgresql.Role) { r.Comment = ptr("other") },
 		"labels":       func(r *postgresql.Role) { r.Labels = map[string]string{"uid": "1", "more": ""} },
 	})
@@ -245,11 +250,10 @@ func TestDatabaseSessions(t *testing.T) {
 		superuser(t, d.Name)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // The server itself waits for five seconds.
 		defer cancel()
-		began := time.Now()
 		err := postgresql.Delete(ctx, s, d)
 		want(t, err, postgresql.IsUnavailable, "unavailable")
-		if postgresql.IsOutcomeUnknown(err) || time.Since(began) > 4*time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+		if postgresql.IsOutcomeUnknown(err) {
+			t.Error(err)
 		}
 		if _, err := postgresql.Get(t.Context(), s, d); err != nil {
 			t.Error(err)
@@ -332,39 +336,6 @@ func TestPasswords(t *testing.T) {
 		err := postgresql.Update(t.Context(), s, postgresql.Role{Name: r.Name, Password: postgresql.Secret(unusable)})
 		want(t, err, postgresql.IsInvalid, "invalid")
 	}
-}
-
-func TestRefusesPassword(t *testing.T) {
-	t.Parallel()
-	super := connect(t)
-	limited, _ := administrator(t, super)
-	conn := superuser(t, "postgres")
-	r := newRole(t, super, postgresql.Role{Login: ptr(true), Password: "right"})
-	alter := func(what string) { execute(t, conn, "ALTER ROLE "+quote(r.Name)+" "+what) }
-	check := func(s *postgresql.Server, what string, wanted bool) {
-		t.Helper()
-		have, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.RefusesPassword(t.Context(), have, "right"); got != wanted || err != nil {
-			t.Errorf("%s: refused %t, want %t, %v", what, got, wanted, err)
-		}
-	}
-	key := strings.Repeat("A", 43) + "="
-	for what, refused := range map[string]bool{
-		"PASSWORD 'wrong'": true, "PASSWORD NULL": true, "PASSWORD 'right'": false, "NOLOGIN": false, "CONNECTION LIMIT 0": false,
-		"VALID UNTIL '2001-01-01'": false,
-		"PASSWORD 'SCRAM-SHA-256$50000:c2FsdHNhbHRzYWx0c2E=$" + key + ":" + key + "'": true,
-	} {
-		alter("LOGIN CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD 'right'")
-		alter(what)
-		check(super, what, refused)
-		check(limited, what, refused)
-	}
-	execute(t, conn, "SET password_encryption = md5")
-	alter("PASSWORD 'right'")
-	check(super, "MD5", true)
 }
 
 func TestRotationUnderLoad(t *testing.T) {

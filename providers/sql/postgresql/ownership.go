@@ -64,7 +64,7 @@ func (s *Server) DropOwned(ctx context.Context, role string) error {
 		}
 		var failures []error
 		for _, database := range h.databases {
-			failures = append(failures, s.dropOwnedIn(ctx, use, database, role))
+			failures = append(failures, s.dropOwnedIn(ctx, use, database, h.owners[database], role))
 		}
 		return errors.Join(append(failures, s.classify(ctx, s.config.Database, leave()))...)
 	})
@@ -72,8 +72,9 @@ func (s *Server) DropOwned(ctx context.Context, role string) error {
 
 // A footprint is where a role has objects or privileges.
 type footprint struct {
-	databases []string // the configured one comes first, if the role has shared objects
-	roles     []string // that must be joined to drop them: the role, other owners and grantors, the owners of the databases
+	databases []string          // the configured one comes first, if the role has shared objects
+	owners    map[string]string // of databases
+	roles     []string          // that must be joined to drop them: the role, other owners and grantors, the owners of the databases
 }
 
 func (s *Server) footprint(ctx context.Context, use useConn, role string) (h footprint, err error) {
@@ -91,8 +92,9 @@ func (s *Server) footprint(ctx context.Context, use useConn, role string) (h foo
 				JOIN pg_roles r ON r.oid = o.refobjid WHERE o.refclassid = 'pg_authid'::regclass)
 			SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
 				ARRAY(SELECT name FROM at GROUP BY name ORDER BY name <> current_database(), name),
-				ARRAY(SELECT $1::text UNION SELECT owner FROM at WHERE owner IS NOT NULL UNION SELECT name FROM others)`,
-			role).Scan(&exists, &h.databases, &h.roles)
+				ARRAY(SELECT $1::text UNION SELECT owner FROM at WHERE owner IS NOT NULL UNION SELECT name FROM others),
+				(SELECT coalesce(jsonb_object_agg(name, owner) FILTER (WHERE owner IS NOT NULL), '{}') FROM at)`,
+			role).Scan(&exists, &h.databases, &h.roles, &h.owners)
 		if err == nil && !exists {
 			return notFound(codeNoObject, "role", role)
 		}
@@ -126,7 +128,7 @@ func (s *Server) joinAll(ctx context.Context, use useConn, roles []string) (leav
 }
 
 // dropOwnedIn is DropOwned for one database and for shared objects.
-func (s *Server) dropOwnedIn(ctx context.Context, use useConn, database, role string) error {
+func (s *Server) dropOwnedIn(ctx context.Context, use useConn, database, owner, role string) error {
 	err := use(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
 		if err := unlinkAll(ctx, c, role); err != nil {
 			return err
@@ -148,7 +150,7 @@ func (s *Server) dropOwnedIn(ctx context.Context, use useConn, database, role st
 	case database != s.config.Database && outside && answered:
 		return &Error{
 			Code: codeNotReady, Message: fmt.Sprintf("role %q has objects or privileges in a database that the provider may not connect to", role),
-			Detail: fmt.Sprintf("User %q cannot connect to database %q: %s", s.config.Username, database, refused.Message),
+			Detail: fmt.Sprintf("User %q cannot connect to database %q of role %q: %s", s.config.Username, database, owner, refused.Message),
 			Hint:   fmt.Sprintf("Let it connect, or run there as a superuser: DROP OWNED BY %s CASCADE;", pgx.Identifier{role}.Sanitize()),
 		}
 	}

@@ -5,21 +5,11 @@ package postgresql
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/pbkdf2"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"strings"
+	"net/url"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"golang.org/x/text/unicode/norm"
 )
 
 // forever is PostgreSQL's spelling of a time without end.
@@ -40,7 +30,7 @@ type Role struct {
 	ConnectionLimit *int              // maximum number of connections; -1, the default, is no limit
 	ValidUntil      *string           // expiry of the password, in UTC and whole seconds: 2027-01-31T00:00:00Z; default: infinity
 	Password        Secret            `json:"-"` // to log in with, never returned; empty: none at Create, unchanged at Update
-	Settings        map[string]string // configuration parameters for sessions; if not nil, all others are reset
+	Settings        map[string]string // configuration parameters for sessions; all others are left alone
 	Comment         *string           // without the labels
 	Labels          map[string]string // stored at the end of the comment; if not nil, all others are removed
 
@@ -64,6 +54,17 @@ func (x *Role) read(ctx context.Context, e executor) (*Role, error) {
 				ELSE rolvaliduntil::text END, 'infinity') AS valid_until,
 			`+settingsFrom("unnest(rolconfig) s")+` AS settings, coalesce(shobj_description(oid, 'pg_authid'), '') AS comment
 		FROM pg_roles WHERE rolname = $1`, x.Name)
+}
+
+// RolesWithLabel returns the names of the roles that have a label.
+func (s *Server) RolesWithLabel(ctx context.Context, key, value string) (found []string, err error) {
+	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		found, err = names(ctx, c, `
+			SELECT rolname::text FROM pg_roles WHERE strpos(shobj_description(oid, 'pg_authid'), $1) > 0 ORDER BY 1`,
+			url.QueryEscape(key)+"="+url.QueryEscape(value))
+		return err
+	})
+	return found, err
 }
 
 func (x *Role) changes(have *Role) []*command {
@@ -116,68 +117,6 @@ func (x *Role) options(have *Role) *command {
 		return c
 	}
 	return c.sql("PASSWORD").value(stored)
-}
-
-const (
-	scramIterations = 4096 // as PostgreSQL itself, whose clients compute it at each login
-	scramSaltBytes  = 16
-)
-
-// errUnusable means that clients would encode the password differently.
-var errUnusable = errors.New("the password is empty or contains characters that clients normalize differently, such as " +
-	"control characters, special spaces and ligatures: use letters, digits and punctuation")
-
-// RefusesPassword tries to log in as a role that Get returned. Only a refusal of the password counts, unless it has expired.
-func (s *Server) RefusesPassword(ctx context.Context, role *Role, password Secret) (refuses bool, err error) {
-	config := s.pool.config.Copy()
-	config.User, config.Password = role.Name, string(password)
-	err = s.sequence(ctx, func(ctx context.Context, _ useConn) error {
-		conn, err := pgx.ConnectConfig(ctx, config)
-		if err == nil {
-			closeConn(conn)
-		}
-		answer, answered := errors.AsType[*pgconn.PgError](err)
-		if err != nil && !answered {
-			return err
-		}
-		expired := *role.ValidUntil < time.Now().UTC().Format(time.RFC3339) // infinity is not
-		refuses = answered && answer.Code == codeBadPassword && !expired
-		return nil
-	})
-	return refuses, err
-}
-
-// verifier returns what PostgreSQL stores instead of a password, with a random salt: the server accepts it as well, so the password
-// does not occur in statements, which are logged. See RFC 5803 and RFC 7677.
-func verifier(password string) (string, error) {
-	if !usable(password) {
-		return "", errUnusable
-	}
-	salt := make([]byte, scramSaltBytes)
-	rand.Read(salt) // never fails
-	salted, err := pbkdf2.Key(sha256.New, password, salt, scramIterations, sha256.Size)
-	if err != nil {
-		return "", err
-	}
-	stored, text := sha256.Sum256(mac(salted, "Client Key")), base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", scramIterations, text(salt), text(stored[:]), text(mac(salted, "Server Key"))), nil
-}
-
-func mac(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(text))
-	return h.Sum(nil)
-}
-
-// usable reports whether all clients encode the password alike. SCRAM requires SASLprep, which clients implement by different
-// tables or not at all; they agree on text that it does not change.
-func usable(password string) bool {
-	const graphemeJoiner, mongolianHyphen = '\u034F', '\u1806'
-	odd := func(r rune) bool {
-		return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) ||
-			unicode.Is(unicode.Zs, r) && r != ' ' || r == graphemeJoiner || r == mongolianHyphen
-	}
-	return password != "" && utf8.ValidString(password) && norm.NFKC.IsNormalString(password) && !strings.ContainsFunc(password, odd)
 }
 
 func dropped(object *command, cascade bool) *command {

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,9 +45,9 @@ const (
 	defaultConns    = 10
 	defaultIdle     = 30 * time.Second
 
-	connectTimeout = 10 * time.Second
-	cancelTimeout  = 2 * time.Second // for the server to cancel a statement whose caller has given up
-	lockTimeout    = 5 * time.Second // bounds how long a statement occupies a connection
+	cancelTimeout = 2 * time.Second  // for the server to cancel a statement whose caller has given up
+	lockTimeout   = 5 * time.Second  // bounds how long a statement occupies a connection
+	readTimeout   = 10 * time.Second // bounds statements that only read; others may take as long as their context permits
 )
 
 // Secret is text that is not printed.
@@ -68,7 +69,7 @@ type Config struct {
 	SSLMode     SSLMode       // required encryption; default: SSLVerifyFull if RootCAs is set, else SSLPrefer
 	RootCAs     []byte        // PEM certificates of the authorities for the server's certificate; default: those of the system
 	MaxConns    int           // maximum number of connections, across all databases; default: 10
-	IdleTimeout time.Duration // how long a connection may be idle before it is closed; default: 30 seconds
+	IdleTimeout time.Duration // how long a connection may be idle before it is closed; default: 30 seconds; for other databases at most 2
 	// Dial opens network connections. Default: that of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Limit is called around each operation, and may delay or refuse it; its error is returned unchanged. Default: no limit.
@@ -77,9 +78,12 @@ type Config struct {
 
 // Server manages one PostgreSQL server. It is safe for concurrent use.
 type Server struct {
-	config  Config
-	pool    *pool
-	joining *semaphore.Weighted // binary; see asMember
+	config   Config
+	pool     *pool
+	joining  *semaphore.Weighted // binary; see asMember
+	accepted *acceptances
+	pinned   bool
+	reached  *atomic.Pointer[string] // what SystemIdentifier returns
 }
 
 // New returns a Server. It does not connect; the error lists all mistakes in the configuration.
@@ -102,7 +106,17 @@ func New(c Config) (*Server, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("configuring PostgreSQL client: %w", err)
 	}
-	return &Server{config: c, pool: newPool(connection, c.MaxConns, c.IdleTimeout), joining: semaphore.NewWeighted(1)}, nil
+	return &Server{
+		config: c, pool: newPool(connection, c.MaxConns, c.IdleTimeout), joining: semaphore.NewWeighted(1), accepted: new(acceptances),
+		reached: new(atomic.Pointer[string]),
+	}, nil
+}
+
+// Pin returns a Server that shares the connections and refuses those that do not reach the same data as its first one.
+func (s *Server) Pin() *Server {
+	pinned := *s
+	pinned.pinned, pinned.reached = true, new(atomic.Pointer[string])
+	return &pinned
 }
 
 func (c Config) withDefaults() Config {
@@ -165,10 +179,29 @@ func (s *Server) Close() { s.pool.close() }
 
 // Version returns the server's version, for example "15.18".
 func (s *Server) Version(ctx context.Context) (version string, err error) {
-	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		return c.QueryRow(ctx, "SELECT split_part(current_setting('server_version'), ' ', 1)").Scan(&version)
 	})
 	return version, err
+}
+
+// SystemIdentifier returns the identifier that initdb gave to the data of the server that answered last: copies and replicas have the
+// same one. It is empty before the first connection, and where the server does not say.
+func (s *Server) SystemIdentifier() string {
+	if system := s.reached.Load(); system != nil {
+		return *system
+	}
+	return ""
+}
+
+func (s *Server) arrive(system string) error {
+	if !s.pinned {
+		s.reached.Store(&system)
+	} else if !s.reached.CompareAndSwap(nil, &system) && *s.reached.Load() != system {
+		return &Error{Code: codeNotReady, left: true, Message: "the address leads to another server than a moment ago",
+			Hint: "The call is retried; if this goes on, let the name resolve to one server."}
+	}
+	return nil
 }
 
 // olderThan16 reports whether memberships have no options.
@@ -183,20 +216,34 @@ func (s *Server) on(ctx context.Context, database string, f func(context.Context
 	if err := checkName(database); err != nil {
 		return err
 	}
-	return s.config.Limit(ctx, func(ctx context.Context) error {
-		return s.classify(ctx, database, s.pool.do(ctx, database, f))
+	return s.sequence(ctx, func(ctx context.Context, use useConn) error {
+		return s.classify(ctx, database, use(ctx, database, f))
 	})
 }
 
-// sequence runs f as one operation that uses connections to several databases, one at a time. f classifies its errors.
-func (s *Server) sequence(ctx context.Context, f func(context.Context, useConn) error) error {
-	return s.config.Limit(ctx, func(ctx context.Context) (err error) {
-		full := s.pool.withSlot(ctx, func(use useConn) error {
-			err = f(ctx, use)
-			return nil
-		})
-		return errors.Join(err, s.classify(ctx, s.config.Database, full))
+// reading is on for an operation that changes nothing.
+func (s *Server) reading(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
+	return s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		if err := f(ctx, c); err == nil || ctx.Err() == nil {
+			return err
+		}
+		return ctx.Err() // also if the server answered that it canceled the statement
 	})
+}
+
+// sequence runs f as one operation that uses connections to several databases, one at a time. f classifies its errors. The limit comes
+// after the slot: what waited for one behind calls that the server did not answer is refused without another such call.
+func (s *Server) sequence(ctx context.Context, f func(context.Context, useConn) error) (err error) {
+	full := s.pool.withSlot(ctx, s.arrive, func(use useConn) error {
+		err = s.config.Limit(ctx, func(ctx context.Context) error { return f(ctx, use) })
+		return nil
+	})
+	if full != nil {
+		return s.classify(ctx, s.config.Database, full)
+	}
+	return err
 }
 
 // within runs f as one operation in a transaction.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,23 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	if opened := count.opened.Load(); opened != 3 {
 		t.Errorf("%d connections were opened", opened)
 	}
+}
+
+// A session in the database of a team keeps others from dropping and copying it, however often it is polled.
+func TestSessionsInManagedDatabasesEndSoon(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(c *postgresql.Config) { c.IdleTimeout = time.Hour })
+	d := connected(t, s, postgresql.Database{})
+	conn := superuser(t, "postgres")
+	eventually(t, "no session is left in the database", func() bool {
+		var sessions int
+		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", d.Name).Scan(&sessions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sessions == 0
+	})
+	execute(t, conn, "DROP DATABASE "+quote(d.Name))
 }
 
 func TestClose(t *testing.T) {
@@ -242,6 +260,87 @@ func TestKilledServer(t *testing.T) {
 	}
 	if _, err := postgresql.Get(t.Context(), s, postgresql.Database{Name: "d"}); err != nil {
 		t.Errorf("after the restart: %v", err)
+	}
+}
+
+// A server that accepts connections and does not answer is noticed soon, also by what waits for a connection of the pool.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	gone := errors.New("known to be unreachable")
+	var known atomic.Bool
+	var count counter
+	c := server.Config()
+	c.MaxConns, c.Dial, c.SSLMode = 1, count.dial, postgresql.SSLDisable
+	c.Limit = func(ctx context.Context, call func(context.Context) error) error {
+		if known.Load() {
+			return gone
+		}
+		err := call(ctx)
+		known.Store(postgresql.IsUnreached(err))
+		return err
+	}
+	s := connectTo(t, c)
+	if _, err := s.Version(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	used := time.Now()
+	eventually(t, "the idle connection is pinged before use", func() bool { return time.Since(used) > 300*time.Millisecond })
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	errs, opened := make([]error, 20), count.opened.Load()
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, errs[i] = s.Version(t.Context()) })
+	}
+	all.Wait()
+	if n := count.opened.Load() - opened; n > 2 { // a new one, and one to cancel the ping of the idle one
+		t.Errorf("%d connections waited for an answer", n)
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if !postgresql.IsUnreached(errs[0]) || errs[1] != gone || errs[len(errs)-1] != gone {
+		t.Errorf("got %v", errs)
+	}
+	known.Store(false)
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Version(t.Context()); err != nil {
+		t.Errorf("when it answers again: %v", err)
+	}
+}
+
+// A database or a role that keeps its clients waiting is no sign that the server does not answer.
+func TestSlowDatabase(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	super := connectTo(t, server.Config())
+	d := newDatabase(t, super, postgresql.Database{Name: "d"})
+	conn, err := openAt(t, server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, conn, "CREATE ROLE admin LOGIN CREATEROLE PASSWORD 'admin'", "BEGIN", "ALTER DATABASE d RENAME TO e")
+	var hangs atomic.Bool
+	c := server.Config()
+	c.Username, c.Password = "admin", "admin"
+	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if hangs.CompareAndSwap(true, false) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	s := connectTo(t, c)
+	role := create(t, s, postgresql.Role{Name: "r", Login: ptr(true), Password: "right"})
+	hangs.Store(true)
+	_, login := s.RefusesPassword(t.Context(), role, "right")
+	_, waiting := postgresql.Get(t.Context(), s, postgresql.Schema{Database: d.Name, Name: "public"})
+	for what, err := range map[string]error{`logins of role "r"`: login, `connections to database "d"`: waiting} {
+		if !postgresql.IsConflict(err) || postgresql.IsUnavailable(err) || !strings.Contains(err.Error(), what) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -17,10 +17,8 @@ func settingsFrom(from string) string {
 	return "(SELECT coalesce(jsonb_object_agg(split_part(s, '=', 1), substr(s, strpos(s, '=') + 1)), '{}') FROM " + from + ")"
 }
 
+// settingCommands leaves settings alone that want does not name: the owner of a database may have set them, and a role its own.
 func settingCommands(have, want map[string]string, object *command) []*command {
-	if want == nil {
-		return nil
-	}
 	alter := func() *command { return statement("ALTER").add(object) }
 	var commands []*command
 	wanted := map[string]bool{}
@@ -36,11 +34,6 @@ func settingCommands(have, want map[string]string, object *command) []*command {
 			commands = append(commands, settingValue(c, name, want[name]))
 		}
 		wanted[strings.ToLower(name)] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if !wanted[strings.ToLower(name)] {
-			commands = append(commands, alter().sql("RESET").name(strings.Split(name, ".")...))
-		}
 	}
 	return commands
 }

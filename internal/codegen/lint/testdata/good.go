@@ -134,6 +134,7 @@ type ToolClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	SpecTemplate ToolClassSpecTemplate `json:"specTemplate,omitempty"`
+	Status       xpv1.ClassStatus      `json:"status,omitzero"`
 }
 
 // A ThingClaimSpec is what is asked for.

@@ -30,6 +30,16 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) {
+	r.Status.PausedDeletions = v
+}
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace {
+	return r.Status.PausedDeletions
+}
+
 // Parameters returns a pointer to the settings of the item.
 func (r *Item) Parameters() *shopv1.ItemParameters { return &r.Spec.ForProvider }
 
@@ -85,6 +95,12 @@ func (r *Item) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Item) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Item) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Item) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Item) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -128,3 +144,9 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
+
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }

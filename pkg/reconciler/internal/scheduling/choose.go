@@ -46,8 +46,12 @@ func noChoice(reason xpv1.ConditionReason, message string) error {
 // not known yet.
 func choose(ctx context.Context, from *watch.Classes, live client.Reader, claim resource.Claim) (watch.Class, error) {
 	all, err := from.List()
-	if err != nil {
+	switch {
+	case err != nil:
 		return watch.Class{}, err
+	case !from.Offered():
+		return watch.Class{}, noChoice(xpv1.ReasonNoMatchingClass, "No installed provider has classes for claims of this kind. Ask your "+
+			"platform team for a provider, or delete the claim.")
 	}
 	s := claim.GetClassSelector()
 	if s == nil {

@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -164,7 +163,7 @@ func (a *Assigner) SetupWithManager(mgr manager.Manager) error {
 		Named(a.name).
 		For(objects.MustNew[client.Object](mgr.GetScheme(), a.claims), builder.WithPredicates(resource.NewPredicates(a.takes))).
 		WatchesRawSource(a.Wakeups()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
+		WithOptions(queue.Options(mgr, a.name, concurrency, 0, 0)).
 		Complete(a)
 }
 
@@ -210,7 +209,7 @@ func (r *Reporter) SetupWithManager(mgr manager.Manager) error {
 		Named(r.name).
 		For(objects.MustNew[client.Object](mgr.GetScheme(), r.kind)).
 		WatchesRawSource(r.classes.Source(func(c resource.Claim) bool { return !isFinished(c) })).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
+		WithOptions(queue.Options(mgr, r.name, concurrency, 0, 0)).
 		Complete(r)
 }
 
@@ -232,9 +231,9 @@ func (r *Reporter) lifecycle(claim resource.Claim) []flow.Step[resource.Claim] {
 	case isFinished(claim):
 		return []flow.Step[resource.Claim]{checkFinalizers}
 	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
-		return []flow.Step[resource.Claim]{r.checkReferences, r.removeFinalizer}
+		return []flow.Step[resource.Claim]{r.checkReferences, awaitFinalizers, r.removeFinalizer}
 	case meta.WasDeleted(claim): // and it names nothing that a controller could serve
-		return []flow.Step[resource.Claim]{r.removeFinalizer}
+		return []flow.Step[resource.Claim]{awaitFinalizers, r.removeFinalizer}
 	}
 	return []flow.Step[resource.Claim]{r.checkClasses}
 }
@@ -324,6 +323,16 @@ func (r *Reporter) patient(claim resource.Claim, o flow.Outcome) flow.Outcome {
 func reported(claim resource.Claim, o flow.Outcome) bool {
 	was := claim.GetCondition(xpv1.TypeReady)
 	return o.Ready().WithObservedGeneration(claim.GetGeneration()).Equal(was) && claim.GetBindingPhase() != ""
+}
+
+// awaitFinalizers waits until ours is the last finalizer: package claimbinding reclaims what was created for the claim once that has
+// gone (N37).
+func awaitFinalizers(_ context.Context, claim resource.Claim) flow.Outcome {
+	o := flow.AwaitFinalizers(claim, meta.FinalizerClaim)
+	if o.End == flow.Wait {
+		o.Reason = event.Reason(xpv1.ReasonDeleting)
+	}
+	return o
 }
 
 // removeFinalizer lets the deletion of the claim finish.

@@ -76,6 +76,27 @@ func (s *Server) Log() (string, error) {
 	return string(log), err
 }
 
+// Freeze has the server accept connections and answer nothing. Thaw lets it continue.
+func (s *Server) Freeze() error { return s.signalAll(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
+
+// signalAll sends a signal to the server and its processes, of which each is in a session of its own.
+func (s *Server) signalAll(signal syscall.Signal) error {
+	pid := s.process.Process.Pid
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err := errors.Join(err, syscall.Kill(pid, signal)); err != nil {
+		return fmt.Errorf("sending PostgreSQL %s: %w", signal, err)
+	}
+	for field := range strings.FieldsSeq(string(children)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			_ = syscall.Kill(child, signal) // it may have ended
+		}
+	}
+	return nil
+}
+
 // Kill ends the server as a crash does. Restart starts it again.
 func (s *Server) Kill() error { return s.end(syscall.SIGQUIT) }
 
@@ -143,6 +164,7 @@ func (s *Server) end(signal syscall.Signal) error {
 	if s.process == nil {
 		return nil
 	}
+	_ = s.Thaw() // a frozen process does not end
 	if err := s.process.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ending PostgreSQL: %w", err)
 	}

@@ -81,6 +81,8 @@ type CacheInstanceObservation struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// CreatedAt is when the favourite cloud accepted the cache.
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
+	// PreviousPasswordExpiresAt is until when the password before the last rotation opens the cache, too.
+	PreviousPasswordExpiresAt metav1.Time `json:"previousPasswordExpiresAt,omitempty,omitzero"`
 }
 
 // A CacheInstance is a cache of the favourite cloud: a Redis server of its own. Connection details are written to the Secret
@@ -88,6 +90,7 @@ type CacheInstanceObservation struct {
 // restarts, but store only data that can be recomputed.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fcache
 // +bowline:scopes=Cluster
 // +bowline:class=RedisCluster.cache.crossplane.io
 type CacheInstance struct {

@@ -73,6 +73,12 @@ func (r *CacheInstance) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.Recrea
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *CacheInstance) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *CacheInstance) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *CacheInstance) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *CacheInstance) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -123,6 +129,14 @@ func (r *CacheInstanceClass) Parameters() *CacheInstanceParameters {
 	return &r.SpecTemplate.ForProvider
 }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *CacheInstanceClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *CacheInstanceClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *CacheInstanceClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -149,6 +163,16 @@ func (r *CacheInstanceClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *CacheInstanceClass) GetRecreatePolicy() xpv1.RecreatePolicy {
 	return r.SpecTemplate.RecreatePolicy
+}
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *CacheInstanceClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) {
+	r.SpecTemplate.Credentials = v
+}
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *CacheInstanceClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

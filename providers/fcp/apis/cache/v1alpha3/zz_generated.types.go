@@ -104,6 +104,10 @@ type CacheInstanceClass struct {
 
 	// SpecTemplate is the template of the spec of each cache instance.
 	SpecTemplate CacheInstanceClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // CacheInstanceClassList contains a list of CacheInstanceClass.

@@ -76,7 +76,9 @@ type FavouriteDBInstanceObservation struct {
 // and password.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fdb
 // +bowline:scopes=Cluster
+// +bowline:holdsData
 // +bowline:class=FancySQLInstance.database.crossplane.io,PostgreSQLInstance.database.crossplane.io
 type FavouriteDBInstance struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -75,6 +75,14 @@ func (r *FavouriteDBInstance) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *FavouriteDBInstance) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *FavouriteDBInstance) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *FavouriteDBInstance) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.Spec.Credentials
+}
+
 // SetDrift satisfies resource.Drifting.
 func (r *FavouriteDBInstance) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -129,6 +137,14 @@ func (r *FavouriteDBInstanceClass) Parameters() *FavouriteDBInstanceParameters {
 	return &r.SpecTemplate.ForProvider
 }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *FavouriteDBInstanceClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *FavouriteDBInstanceClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *FavouriteDBInstanceClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -157,6 +173,16 @@ func (r *FavouriteDBInstanceClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *FavouriteDBInstanceClass) GetRecreatePolicy() xpv1.RecreatePolicy {
 	return r.SpecTemplate.RecreatePolicy
+}
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *FavouriteDBInstanceClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) {
+	r.SpecTemplate.Credentials = v
+}
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *FavouriteDBInstanceClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

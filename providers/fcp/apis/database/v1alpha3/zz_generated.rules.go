@@ -17,5 +17,6 @@ func (*FavouriteDBInstanceParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Ignored:   []string{"name"},
 		Immutable: []string{"name", "version"},
+		HoldsData: true,
 	}
 }

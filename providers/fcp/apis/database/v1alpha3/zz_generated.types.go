@@ -91,6 +91,10 @@ type FavouriteDBInstanceClass struct {
 
 	// SpecTemplate is the template of the spec of each favourite DB instance.
 	SpecTemplate FavouriteDBInstanceClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // FavouriteDBInstanceClassList contains a list of FavouriteDBInstanceClass.

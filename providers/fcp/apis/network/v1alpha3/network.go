@@ -62,6 +62,7 @@ type NetworkObservation struct {
 // A Network is a private range of addresses in the favourite cloud, which assigns its id, the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fnet
 // +bowline:scopes=Cluster,Namespaced
 type Network struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -76,15 +76,19 @@ type DatabaseParameters struct {
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 	// IsTemplate lets every role with CREATEDB copy the database. Default: false.
 	// +optional
 	IsTemplate *bool `json:"isTemplate,omitempty"`
-	// Settings are configuration parameters for sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem. Others are not compared: the owner
+	// of the database may set them.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -106,8 +110,9 @@ type DatabaseObservation struct {
 // connected sessions.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgdb
 // +bowline:scopes=Cluster,Namespaced
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
+// +bowline:holdsData
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -131,16 +136,20 @@ type TenantDatabaseParameters struct {
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit. It applies
-	// to the database, and to its owner across all databases of the server.
+	// to the database, and to its owner across all databases of the server. A limit that the server cannot keep besides those of its
+	// other databases is refused.
 	// +optional
 	// +kubebuilder:default=-1
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 	// Public lets every role of the server connect. Default: false, only the owner can connect.
 	// +optional
 	// +kubebuilder:default=false
 	Public *bool `json:"public,omitempty"`
-	// Settings are configuration parameters for sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem. Others are not compared: the owner
+	// of the database may set them.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
@@ -160,9 +169,10 @@ type TenantDatabaseObservation struct {
 // deletes the data and terminates connected sessions.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=tdb
 // +bowline:scopes=Cluster
 // +bowline:class=PostgreSQLInstance.database.crossplane.io
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database or role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
+// +bowline:holdsData
 type TenantDatabase struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

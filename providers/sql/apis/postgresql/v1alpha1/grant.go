@@ -116,6 +116,7 @@ type GrantObservation struct {
 // or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pggrant
 // +bowline:scopes=Cluster,Namespaced
 type Grant struct {
 	metav1.TypeMeta   `json:",inline"`

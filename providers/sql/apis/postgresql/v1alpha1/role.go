@@ -45,12 +45,16 @@ type RoleParameters struct {
 	// ConnectionLimit is the maximum number of concurrent connections; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 	// Settings are configuration parameters for sessions in every database, by name, for example statement_timeout.
+	// Others are not compared: the role may set them.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -66,8 +70,8 @@ type RoleObservation struct {
 // name and password are written to the Secret that spec.writeConnectionSecretToRef names.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgrole
 // +bowline:scopes=Cluster,Namespaced
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

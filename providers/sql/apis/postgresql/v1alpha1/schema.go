@@ -38,7 +38,8 @@ type SchemaParameters struct {
 	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -60,7 +61,9 @@ type SchemaObservation struct {
 // A Schema is a schema of a database of a PostgreSQL server. Its name is the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgschema
 // +bowline:scopes=Cluster,Namespaced
+// +bowline:holdsData
 type Schema struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -119,6 +122,7 @@ type ExtensionObservation struct {
 // An Extension is an extension that is installed in a database of a PostgreSQL server. Its name is the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgext
 // +bowline:scopes=Cluster,Namespaced
 type Extension struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -69,6 +69,12 @@ func (r *Database) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePol
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Database) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Database) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Database) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Database) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -168,6 +174,12 @@ func (r *Extension) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePo
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Extension) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Extension) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Extension) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Extension) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -269,6 +281,12 @@ func (r *Grant) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Grant) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Grant) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Grant) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Grant) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -331,6 +349,12 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
 
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }
+
 // Parameters returns a pointer to the settings of the role.
 func (r *Role) Parameters() *RoleParameters { return &r.Spec.ForProvider }
 
@@ -385,6 +409,12 @@ func (r *Role) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy 
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Role) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Role) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Role) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Role) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -485,6 +515,12 @@ func (r *Schema) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolic
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Schema) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Schema) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Schema) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Schema) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -590,6 +626,12 @@ func (r *TenantDatabase) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.Recre
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *TenantDatabase) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TenantDatabase) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TenantDatabase) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *TenantDatabase) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -640,6 +682,14 @@ func (r *TenantDatabaseClass) Parameters() *TenantDatabaseParameters {
 	return &r.SpecTemplate.ForProvider
 }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *TenantDatabaseClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *TenantDatabaseClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *TenantDatabaseClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -668,6 +718,16 @@ func (r *TenantDatabaseClass) SetRecreatePolicy(v xpv1.RecreatePolicy) {
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *TenantDatabaseClass) GetRecreatePolicy() xpv1.RecreatePolicy {
 	return r.SpecTemplate.RecreatePolicy
+}
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TenantDatabaseClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) {
+	r.SpecTemplate.Credentials = v
+}
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TenantDatabaseClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
 }
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.

@@ -15,10 +15,11 @@ import (
 // which contains its labels.
 func (*DatabaseParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
-		Chosen:     []string{"owner"},
+		Chosen:     []string{"owner", "settings", "comment"},
 		IgnoreCase: []string{"encoding"},
 		Immutable:  []string{"template", "encoding", "lcCollate", "lcCtype", "localeProvider", "icuLocale", "icuRules", "builtinLocale"},
 		WriteOnly:  []string{"template"},
+		HoldsData:  true,
 	}
 }
 
@@ -46,6 +47,7 @@ func (*GrantParameters) FieldRules() parameters.Rules {
 // contains its labels.
 func (*RoleParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen: []string{"settings", "comment"},
 		Generated: map[string]string{
 			"passwordSecretRef": "password",
 		},
@@ -56,9 +58,10 @@ func (*RoleParameters) FieldRules() parameters.Rules {
 // contains its labels.
 func (*SchemaParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
-		Chosen:    []string{"owner"},
+		Chosen:    []string{"owner", "comment"},
 		Immutable: []string{"database"},
 		WriteOnly: []string{"cascade"},
+		HoldsData: true,
 	}
 }
 
@@ -66,9 +69,11 @@ func (*SchemaParameters) FieldRules() parameters.Rules {
 // and which contains its labels.
 func (*TenantDatabaseParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen:    []string{"settings"},
 		Immutable: []string{"engineVersion"},
 		Generated: map[string]string{
 			"passwordSecretRef": "password",
 		},
+		HoldsData: true,
 	}
 }

@@ -78,18 +78,20 @@ type DatabaseInitParameters struct {
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
 	// IsTemplate lets every role with CREATEDB copy the database. Default: false.
 	// +optional
 	IsTemplate *bool `json:"isTemplate,omitempty"`
 
-	// Settings are configuration parameters for sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem. Others are not compared: the owner
+	// of the database may set them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -313,14 +315,16 @@ type RoleInitParameters struct {
 	// ConnectionLimit is the maximum number of concurrent connections; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
 	// Settings are configuration parameters for sessions in every database, by name, for example statement_timeout.
+	// Others are not compared: the role may set them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -384,7 +388,7 @@ type SchemaInitParameters struct {
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
 
-	// Comment on the object, free text.
+	// Comment on the object, free text. An unset one is not compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -439,16 +443,19 @@ type TenantDatabaseInitParameters struct {
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit. It applies
-	// to the database, and to its owner across all databases of the server.
+	// to the database, and to its owner across all databases of the server. A limit that the server cannot keep besides those of its
+	// other databases is refused.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=262143
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
 	// Public lets every role of the server connect. Default: false, only the owner can connect.
 	// +optional
 	Public *bool `json:"public,omitempty"`
 
-	// Settings are configuration parameters for sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem. Others are not compared: the owner
+	// of the database may set them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
@@ -502,6 +509,10 @@ type TenantDatabaseClass struct {
 
 	// SpecTemplate is the template of the spec of each tenant database.
 	SpecTemplate TenantDatabaseClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // TenantDatabaseClassList contains a list of TenantDatabaseClass.

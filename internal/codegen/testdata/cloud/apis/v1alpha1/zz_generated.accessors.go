@@ -27,3 +27,9 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
+
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }

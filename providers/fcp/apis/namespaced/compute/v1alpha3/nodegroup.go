@@ -9,7 +9,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// ScalingConfig is the size of a node group.
+// A ScalingConfig is the size of a node group.
 type ScalingConfig struct {
 	// MinSize is the smallest number of machines, 0 to 1000.
 	// +bowline:required
@@ -129,7 +129,7 @@ type UpgradeStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ScalingConfigObservation is the observed size of a node group.
+// A ScalingConfigObservation is the observed size of a node group.
 type ScalingConfigObservation struct {
 	// MinSize is the smallest number of machines.
 	MinSize int `json:"minSize,omitempty"`
@@ -144,6 +144,7 @@ type ScalingConfigObservation struct {
 // autoscaler shall change it.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=ng
 // +bowline:scopes=Namespaced
 type NodeGroup struct {
 	metav1.TypeMeta   `json:",inline"`

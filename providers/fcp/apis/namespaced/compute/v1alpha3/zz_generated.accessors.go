@@ -67,6 +67,12 @@ func (r *NodeGroup) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePo
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *NodeGroup) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *NodeGroup) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *NodeGroup) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *NodeGroup) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

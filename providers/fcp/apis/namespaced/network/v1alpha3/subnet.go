@@ -71,6 +71,7 @@ type SubnetObservation struct {
 // external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fsubnet
 // +bowline:scopes=Namespaced
 type Subnet struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -68,6 +68,12 @@ func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -149,6 +155,12 @@ func (r *Subnet) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolic
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Subnet) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Subnet) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Subnet) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Subnet) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

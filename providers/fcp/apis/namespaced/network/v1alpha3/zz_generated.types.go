@@ -36,6 +36,7 @@ type NetworkStatus struct {
 // A Network is a private range of addresses in the favourite cloud, which assigns its id, the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=fnet
 type Network struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -30,6 +30,16 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) {
+	r.Status.PausedDeletions = v
+}
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace {
+	return r.Status.PausedDeletions
+}
+
 // Parameters returns a pointer to the settings of the database.
 func (r *Database) Parameters() *postgresqlv1alpha1.DatabaseParameters { return &r.Spec.ForProvider }
 
@@ -84,6 +94,12 @@ func (r *Database) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePol
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Database) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Database) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Database) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Database) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -169,6 +185,12 @@ func (r *Extension) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePo
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Extension) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Extension) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Extension) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Extension) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -251,6 +273,12 @@ func (r *Grant) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Grant) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Grant) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Grant) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Grant) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -294,6 +322,12 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
+
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }
 
 // Parameters returns a pointer to the settings of the role.
 func (r *Role) Parameters() *postgresqlv1alpha1.RoleParameters { return &r.Spec.ForProvider }
@@ -349,6 +383,12 @@ func (r *Role) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy 
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Role) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Role) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Role) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Role) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -431,6 +471,12 @@ func (r *Schema) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolic
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Schema) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Schema) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Schema) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Schema) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

@@ -17,9 +17,6 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
-// +kubebuilder:printcolumn:name="USERS",type=integer,JSONPath=`.status.users`
-// +kubebuilder:printcolumn:name="SECRET",type=string,priority=1,JSONPath=`.spec.credentials.secretRef.name`
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -62,7 +59,7 @@ type DatabaseStatus struct {
 // connected sessions.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'template0', 'template1']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system database: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
+// +kubebuilder:resource:shortName=pgdb
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -104,6 +101,7 @@ type ExtensionStatus struct {
 // An Extension is an extension that is installed in a database of a PostgreSQL server. Its name is the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgext
 type Extension struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -146,6 +144,7 @@ type GrantStatus struct {
 // or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pggrant
 type Grant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -168,9 +167,6 @@ type GrantList struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
-// +kubebuilder:printcolumn:name="USERS",type=integer,JSONPath=`.status.users`
-// +kubebuilder:printcolumn:name="SECRET",type=string,priority=1,JSONPath=`.spec.credentials.secretRef.name`
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -213,7 +209,7 @@ type RoleStatus struct {
 // name and password are written to the Secret that spec.writeConnectionSecretToRef names.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(self.metadata.name in ['postgres', 'public', 'none']) || has(self.spec.managementPolicies) && self.spec.managementPolicies == ['Observe']",message="metadata.name is that of a system role: choose another one, or set managementPolicies to [Observe]",optionalOldSelf=true
+// +kubebuilder:resource:shortName=pgrole
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -255,6 +251,7 @@ type SchemaStatus struct {
 // A Schema is a schema of a database of a PostgreSQL server. Its name is the external name.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pgschema
 type Schema struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

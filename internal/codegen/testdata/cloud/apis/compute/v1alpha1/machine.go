@@ -81,6 +81,18 @@ type MachineParameters struct {
 	// +optional
 	Boot *Boot `json:"boot,omitempty"`
 
+	// Placement says where the machine runs. It cannot change.
+	// +immutable
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// Spares are the places that the machine may move to. They cannot change.
+	// +immutable
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +optional
+	Spares []Placement `json:"spares,omitempty"`
+
 	// Policy is a document that says who may use the machine.
 	// +bowline:compare=json;writeOnly
 	// +optional
@@ -134,6 +146,17 @@ type Disk struct {
 	NetworkIDSelector *xpv1.NamespacedSelector `json:"networkIdSelector,omitempty"`
 }
 
+// Placement is a place of machines.
+type Placement struct {
+	// Zone of the place.
+	// +optional
+	Zone *string `json:"zone,omitempty"`
+
+	// Rack in the zone.
+	// +optional
+	Rack *string `json:"rack,omitempty"`
+}
+
 // Boot says how a machine starts.
 type Boot struct {
 	// Firmware of the machine. It cannot change.
@@ -169,6 +192,7 @@ type MachineObservation struct {
 // +kubebuilder:resource:scope=Cluster,shortName=vm
 // +kubebuilder:printcolumn:name="SIZE",type=string,JSONPath=`.spec.forProvider.size`
 // +bowline:scopes=Cluster,Namespaced
+// +bowline:holdsData
 // +bowline:class=MachineClaim.claims.cloud.example.org,BuildClaim.claims.cloud.example.org
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -66,6 +66,12 @@ func (r *Machine) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Machine) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Machine) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Machine) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Machine) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -114,6 +120,14 @@ func (l *MachineList) GetItems() []resource.Managed {
 // Parameters returns a pointer to the settings of the template.
 func (r *MachineClass) Parameters() *MachineParameters { return &r.SpecTemplate.ForProvider }
 
+// SetConditions satisfies resource.Conditioned.
+func (r *MachineClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *MachineClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
 func (r *MachineClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
 	r.SpecTemplate.ProviderConfigReference = v
@@ -135,6 +149,14 @@ func (r *MachineClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *MachineClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *MachineClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.SpecTemplate.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *MachineClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
+}
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *MachineClass) SetWriteConnectionSecretsToNamespace(v string) {

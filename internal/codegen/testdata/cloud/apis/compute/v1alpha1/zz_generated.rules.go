@@ -18,7 +18,7 @@ func (*MachineParameters) FieldRules() parameters.Rules {
 		Chosen:     []string{"neighbours"},
 		IgnoreCase: []string{"image"},
 		Ignored:    []string{"tolerations"},
-		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware"},
+		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware", "placement", "spares"},
 		JSON:       []string{"policy"},
 		Sets:       []string{"neighbours"},
 		WriteOnly:  []string{"policy", "passwordSecretRef"},
@@ -28,6 +28,7 @@ func (*MachineParameters) FieldRules() parameters.Rules {
 		Generated: map[string]string{
 			"passwordSecretRef": "password",
 		},
-		Labels: "tags",
+		Labels:    "tags",
+		HoldsData: true,
 	}
 }

@@ -72,6 +72,16 @@ type MachineInitParameters struct {
 	// +optional
 	Boot *Boot `json:"boot,omitempty"`
 
+	// Placement says where the machine runs. It cannot change.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// Spares are the places that the machine may move to. They cannot change.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +optional
+	Spares []Placement `json:"spares,omitempty"`
+
 	// Policy is a document that says who may use the machine.
 	// +optional
 	Policy *string `json:"policy,omitempty"`
@@ -143,6 +153,10 @@ type MachineClass struct {
 
 	// SpecTemplate is the template of the spec of each machine.
 	SpecTemplate MachineClassSpecTemplate `json:"specTemplate,omitempty"`
+
+	// Status shows whether claims can get anything from the class.
+	// +optional
+	Status xpv1.ClassStatus `json:"status,omitzero"`
 }
 
 // MachineClassList contains a list of MachineClass.

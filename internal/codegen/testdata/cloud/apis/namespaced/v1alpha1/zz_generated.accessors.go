@@ -29,6 +29,16 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) {
+	r.Status.PausedDeletions = v
+}
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ClusterProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace {
+	return r.Status.PausedDeletions
+}
+
 // Settings returns the settings for connections to the test cloud.
 func (r *ProviderConfig) Settings() cloudv1alpha1.ProviderConfigSpec { return r.Spec }
 
@@ -45,3 +55,9 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
+
+// SetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) SetPausedDeletions(v []xpv1.PausedNamespace) { r.Status.PausedDeletions = v }
+
+// GetPausedDeletions satisfies resource.DeletionPauser.
+func (r *ProviderConfig) GetPausedDeletions() []xpv1.PausedNamespace { return r.Status.PausedDeletions }

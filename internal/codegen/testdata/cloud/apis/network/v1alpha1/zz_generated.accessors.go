@@ -70,6 +70,12 @@ func (r *Gateway) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Gateway) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gateway) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gateway) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gateway) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -136,6 +142,14 @@ func (r *GatewayClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *GatewayClass) GetRecreatePolicy() xpv1.RecreatePolicy { return r.SpecTemplate.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *GatewayClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.SpecTemplate.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *GatewayClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
+}
 
 // SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
 func (r *GatewayClass) SetWriteConnectionSecretsToNamespace(v string) {
@@ -216,6 +230,12 @@ func (r *Group) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Group) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Group) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Group) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Group) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
@@ -316,6 +336,12 @@ func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

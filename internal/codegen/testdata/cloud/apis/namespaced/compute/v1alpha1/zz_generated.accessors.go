@@ -68,6 +68,12 @@ func (r *Machine) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Machine) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Machine) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Machine) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Machine) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 

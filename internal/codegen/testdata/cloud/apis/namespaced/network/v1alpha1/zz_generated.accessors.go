@@ -68,6 +68,12 @@ func (r *Gateway) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Gateway) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gateway) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Gateway) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Gateway) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -150,6 +156,12 @@ func (r *Group) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePolicy
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Group) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
 
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Group) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Group) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
+
 // SetDrift satisfies resource.Drifting.
 func (r *Group) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
 
@@ -231,6 +243,12 @@ func (r *Network) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.Spec.RecreatePoli
 
 // GetRecreatePolicy satisfies resource.Recreatable.
 func (r *Network) GetRecreatePolicy() xpv1.RecreatePolicy { return r.Spec.RecreatePolicy }
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) SetCredentialsPolicy(v xpv1.CredentialsPolicy) { r.Spec.Credentials = v }
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *Network) GetCredentialsPolicy() xpv1.CredentialsPolicy { return r.Spec.Credentials }
 
 // SetDrift satisfies resource.Drifting.
 func (r *Network) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }

@@ -1,0 +1,116 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// A leak is an object whose external resource may exist under an unknown name, or whose one-time connection details are lost. The keys
+// of its JSON are an interface.
+type leak struct {
+	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
+	Namespace string            `json:"namespace,omitempty"`
+	Name      string            `json:"name"`
+	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost or OwnershipUnproven
+	Since     time.Time         `json:"since"`   // start of the create
+	Deleted   bool              `json:"deleted"` // the object is being deleted
+	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels
+	Message   string            `json:"message"` // of condition Synced: what to do
+}
+
+// New makes the command leaks.
+func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "leaks",
+		Short: "List objects that need manual intervention after an interrupted create",
+		Long: `Lists managed resources whose create was interrupted before its result was recorded. What to do depends on the problem.
+
+CreateInterrupted: the kind cannot search for what was created. The external resource may or may not exist.
+
+  1. Look in the external system for a resource that was created at about that time, or has these labels.
+  2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
+  3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
+
+ConnectionDetailsLost: the connection Secret lacks what the external system returned only once, such as a password.
+
+  1. If the kind can replace it: bowline rotate KIND/NAME
+     Otherwise reset it in the external system, and add it to the Secret that the message names. Or, if the resource holds nothing yet, delete
+     the object and create it again.
+  2. To do without it: kubectl annotate KIND NAME bowline.dev/created-connection-keys-
+
+ExternalNameLost: the external name was removed from the object, for example by kubectl replace, and the kind cannot search for it.
+
+  1. Look in the external system for the resource, and set its name: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
+
+OwnershipUnproven: nothing proves that the external resource belongs to the object, for example because its label was removed, and its
+ProviderConfig is shared with other namespaces.
+
+  1. Check in the external system whose it is, and do what the message says.
+
+To finish the deletion of an object without deleting its external resource:
+kubectl annotate KIND NAME bowline.dev/orphan-on-delete=true
+
+The exit code is 0 whether or not there are any.`,
+		Example: `  bowline leaks
+  bowline leaks -o json
+  bowline leaks --kubeconfig ~/.kube/config`,
+		Args: command.NoArgs,
+	}
+	listManaged(cmd, std, folder, open, func(context.Context, *inspect.Cluster) (description[leak], error) { return leakOf, nil }, printLeaks)
+	return cmd
+}
+
+// leakOf returns false for an object that needs no manual intervention.
+func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
+	status := inspect.Conditions(o)
+	problem := xpv1.FailureOf(&status).Reason
+	interrupted := problem == failure.CreateInterrupted && meta.ExternalCreateIncomplete(o)
+	others := []failure.Reason{failure.ConnectionDetailsLost, failure.ExternalNameLost, failure.OwnershipUnproven}
+	if !interrupted && !slices.Contains(others, problem) {
+		return leak{}, false
+	}
+	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
+	return leak{
+		Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: problem,
+		Message: status.GetCondition(xpv1.TypeSynced).Message,
+		Since:   meta.GetExternalCreatePending(o), Deleted: meta.WasDeleted(o), LookFor: labels,
+	}, true
+}
+
+func printLeaks(w io.Writer, leaks []leak) error {
+	if len(leaks) == 0 {
+		_, err := fmt.Fprintln(w, "No object needs manual intervention after an interrupted create.")
+		return err
+	}
+	rows := [][]any{{"KIND", "NAMESPACE", "NAME", "PROBLEM", "SINCE", "LOOK FOR"}}
+	for _, l := range leaks {
+		rows = append(rows, []any{l.Kind, l.Namespace, l.Name, l.Problem, l.Since.Local().Format(time.DateTime),
+			meta.ExternalLabelUID + "=" + l.LookFor[meta.ExternalLabelUID]})
+	}
+	if err := command.PrintTable(w, rows...); err != nil {
+		return err
+	}
+	for _, l := range leaks {
+		if _, err := fmt.Fprintf(w, "\n%s: %s\n", l.Name, inspect.Plain(l.Message)); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, "\nWhat to do: bowline leaks --help")
+	return err
+}

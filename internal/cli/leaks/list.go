@@ -1,0 +1,49 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leaks lists managed resources that a person has to look after: those whose external resource may be unknown or useless, and
+// those whose claim is gone.
+package leaks
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+)
+
+// A description describes an object, unless it returns false.
+type description[T any] func(inspect.Kind, *unstructured.Unstructured) (T, bool)
+
+// listManaged makes cmd list managed resources as prepare has each described.
+func listManaged[T any](cmd *cobra.Command, std command.Streams, folder *datadir.Flag, open inspect.Opener,
+	prepare func(context.Context, *inspect.Cluster) (description[T], error), printTable func(io.Writer, []T) error) {
+	var kubeconfig string
+	output := command.NewOutput(cmd, "a table", "json", "yaml")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another API server (default: that of the data folder)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cluster, _, err := open(folder, kubeconfig)
+		if err != nil {
+			return err
+		}
+		describe, err := prepare(cmd.Context(), cluster)
+		if err != nil {
+			return err
+		}
+		listed := []T{} // in JSON, none is an empty list
+		err = cluster.EachOf(cmd.Context(), inspect.RoleManaged, func(kind inspect.Kind, o *unstructured.Unstructured) {
+			if one, ok := describe(kind, o); ok {
+				listed = append(listed, one)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return output.Print(std.Out, listed, func(w io.Writer, _ string) error { return printTable(w, listed) })
+	}
+}

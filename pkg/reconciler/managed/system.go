@@ -1,0 +1,89 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"fmt"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// externalSystem is the field of the status that records in which external system the external resource is (N55).
+const externalSystem = "externalSystem"
+
+// noteSystem remembers the external system in which the external resource was found, or in which its creation begins. One that shows no
+// id is no other one. The status gets it with the other changes of the pass.
+func (p *pass) noteSystem() {
+	is := p.observation.System
+	if is.ID == "" || is == p.memory.system {
+		return
+	}
+	p.memory.system, p.memory.systemStored = is, false
+	if p.left.ID != "" {
+		p.note(event.Normal(ReasonOrphaned, fmt.Sprintf("The external resource %s stays in external system %s, since annotation %s permits to "+
+			"create another one in %s.", meta.GetExternalName(p.managed), p.left, meta.AnnotationKeyRecreate, is)))
+	}
+}
+
+// recordSystem records in the status what this process remembers, once: the schema of the kind may lack the field.
+func (p *pass) recordSystem() error {
+	is := p.memory.system
+	if is.ID == "" || p.memory.systemStored || is == p.storedSystem() {
+		return nil
+	}
+	return p.setStatus(externalSystem, tree{"id": is.ID, "name": is.Name})
+}
+
+func (p *pass) storedSystem() xpv1.ExternalSystem {
+	stored := section(section(tree{"status": p.status}, "status"), externalSystem)
+	id, _ := stored["id"].(string)
+	name, _ := stored["name"].(string)
+	return xpv1.ExternalSystem{ID: id, Name: name}
+}
+
+// knownSystem is where the external resource is, as far as this process or the status knows.
+func (p *pass) knownSystem() xpv1.ExternalSystem {
+	if p.memory.system.ID != "" {
+		return p.memory.system
+	}
+	return p.storedSystem()
+}
+
+// isElsewhere is true if the object's own external resource was not found, and may be in another external system than the one that was
+// asked. A creation that created nothing left nothing there.
+func (p *pass) isElsewhere() bool {
+	was, is := p.knownSystem(), p.observation.System
+	created := !meta.ExternalCreateUnacknowledged(p.managed) || meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated()
+	found := p.observation.ResourceExists && p.owns()
+	return !found && created && was.ID != "" && is.ID != "" && was.ID != is.ID
+}
+
+// checkSystem ends the pass of an object whose external resource may be in another external system. It is unknown whether the resource
+// can be used there, so that this pass reports no state of it. Polls continue: the object recovers once the configuration is corrected.
+func (r *Reconciler) checkSystem(p *pass) outcome {
+	if !p.isElsewhere() {
+		return flow.Next()
+	}
+	was, is, name := p.knownSystem(), p.observation.System, meta.GetExternalName(p.managed)
+	reason, remedy := ReasonCannotDelete, "" // see suggestOrphan
+	if !meta.WasDeleted(p.managed) {
+		if p.recreate == nil {
+			p.left = was
+			return flow.Next()
+		}
+		reason, remedy = ReasonCannotObserve, fmt.Sprintf("; to create another one there, without the data, set the annotation %s to %q (%s)",
+			meta.AnnotationKeyRecreate, p.managed.GetUID(), p.recreate)
+	}
+	if err := p.showNothing(); err != nil {
+		return failed(reason, err)
+	}
+	const team = "the external resource is in another external system than the one that its configuration leads to now: ask your platform team " +
+		"to correct the configuration"
+	return rejected(reason, failure.ForTeam(failure.ExternalSystemChanged, team, fmt.Errorf("external resource %q was last seen in external system "+
+		"%s, and its ProviderConfig leads to %s now, which does not have it: point the ProviderConfig or its Secret back%s", name, was, is, remedy)))
+}
