@@ -96,6 +96,11 @@ type kinds struct {
 	clusterScoped, namespaced byGroup // managed resources and their configurations
 }
 
+// WrittenByTeams is true for a kind whose objects a team may create in its namespaces: claims and targets.
+func WrittenByTeams(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return d.Spec.Scope == apiextensionsv1.NamespaceScoped && len(classify([]*apiextensionsv1.CustomResourceDefinition{d}).claims) > 0
+}
+
 func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 	k := kinds{claims: byGroup{}, classes: byGroup{}, clusterScoped: byGroup{}, namespaced: byGroup{}}
 	for _, d := range definitions {

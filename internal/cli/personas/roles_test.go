@@ -85,6 +85,19 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// What a quota of a team limits is what its role lets it create: another kind would be free of limits.
+func TestWrittenByTeams(t *testing.T) {
+	var got []string
+	for _, d := range definitions() {
+		if personas.WrittenByTeams(d) {
+			got = append(got, d.Spec.Names.Plural+"."+d.Spec.Group)
+		}
+	}
+	if diff := cmp.Diff([]string{"claims.shop", "targets.work"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // verbs returns what a role allows, by resource and group.
 func verbs(role rbacv1.ClusterRole) map[string]string {
 	all := map[string]string{}

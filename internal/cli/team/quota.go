@@ -16,19 +16,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/cli/personas"
 )
 
 const (
-	// QuotaName is the name of the ResourceQuota of claims in the namespace of a team.
+	// QuotaName is the name of the ResourceQuota of claims and targets in the namespace of a team.
 	QuotaName = "bowline-claims"
-	// DefaultClaims of each kind are what a team may have in each namespace.
-	DefaultClaims = 10
+	// DefaultClaims of each kind are what a team may have in each namespace. A test compares it with the limits of the example classes.
+	DefaultClaims = 4
 
 	quotaTimeout = 30 * time.Second
 )
 
-// ensureQuota limits the claims of each kind in a namespace, so that one team cannot use up what all share. Without a number in the
-// request it adds kinds that the quota lacks, with DefaultClaims, for roles that write claims; numbers that exist stay.
+// ensureQuota limits the claims and targets of each kind in a namespace, so that one team cannot use up what all share. Without a number
+// in the request it adds kinds that the quota lacks, with DefaultClaims, for roles that write claims; numbers that exist stay.
 func (a *Accounts) ensureQuota(ctx context.Context, namespace string, r Request) error {
 	if r.Claims == nil && r.Role == "view" {
 		return nil
@@ -39,7 +41,7 @@ func (a *Accounts) ensureQuota(ctx context.Context, namespace string, r Request)
 		return fmt.Errorf("reading resource quota %s/%s: %w", namespace, QuotaName, err)
 	}
 	before, exists := quota.DeepCopy(), err == nil
-	kinds, err := a.claimKinds(ctx)
+	kinds, err := a.limitedKinds(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func (a *Accounts) ensureQuota(ctx context.Context, namespace string, r Request)
 	return a.awaitQuota(ctx, quota, kinds)
 }
 
-// awaitQuota waits until the claims are counted that a quota limits: until then the server refuses all of them. What an administrator
+// awaitQuota waits until the objects are counted that a quota limits: until then the server refuses all of them. What an administrator
 // added to the quota may be of kinds that the server does not have, and never counts.
 func (a *Accounts) awaitQuota(ctx context.Context, quota *corev1.ResourceQuota, kinds []corev1.ResourceName) error {
 	var waiting []corev1.ResourceName
@@ -74,7 +76,7 @@ func (a *Accounts) awaitQuota(ctx context.Context, quota *corev1.ResourceQuota, 
 		return err != nil || len(waiting) == 0, client.IgnoreNotFound(err)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("the server has not counted %v of resource quota %s/%s for %v, and refuses these claims until it has: repeat the "+
+		return fmt.Errorf("the server has not counted %v of resource quota %s/%s for %v, and refuses these objects until it has: repeat the "+
 			"command, and if that does not help, delete the quota before", waiting, quota.Namespace, QuotaName, quotaTimeout)
 	}
 	if err != nil {
@@ -83,21 +85,21 @@ func (a *Accounts) awaitQuota(ctx context.Context, quota *corev1.ResourceQuota, 
 	return nil
 }
 
-// claimKinds returns the names by which quotas count the kinds of claims in namespaces.
-func (a *Accounts) claimKinds(ctx context.Context) (kinds []corev1.ResourceName, err error) {
+// limitedKinds returns the names by which quotas count the kinds that teams write.
+func (a *Accounts) limitedKinds(ctx context.Context) (kinds []corev1.ResourceName, err error) {
 	var definitions apiextensionsv1.CustomResourceDefinitionList
 	if err := a.client.List(ctx, &definitions); err != nil {
 		return nil, fmt.Errorf("listing custom resource definitions: %w", err)
 	}
 	for _, d := range definitions.Items {
-		if d.Spec.Scope == apiextensionsv1.NamespaceScoped && slices.Contains(d.Spec.Names.Categories, "claim") {
+		if personas.WrittenByTeams(&d) {
 			kinds = append(kinds, corev1.ResourceName("count/"+d.Name))
 		}
 	}
 	return kinds, nil
 }
 
-// limits returns the limits of a quota, with one for each kind of claim.
+// limits returns the limits of a quota, with one for each of the kinds.
 func limits(kinds []corev1.ResourceName, claims *int64, have corev1.ResourceList) corev1.ResourceList {
 	limits := have.DeepCopy()
 	if limits == nil {

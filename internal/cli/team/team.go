@@ -67,7 +67,7 @@ type Request struct {
 	Namespaces []string      // created if they are missing; one at least
 	Role       string        // one of Roles
 	Duration   time.Duration // life of its token, from 10 minutes to MaxDuration
-	Claims     *int64        // how many claims of each kind a namespace may have, 0 for any number; nil: see ensureQuota
+	Claims     *int64        // how many claims and targets of each kind a namespace may have, 0 for any number; nil: see ensureQuota
 }
 
 // Validate returns every mistake in the request.

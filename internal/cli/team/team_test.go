@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	const cluster, namespaced = apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped
 	os.Exit(controlplanetest.Main(m, definition("providerconfigs", "ProviderConfig", "provider", cluster),
 		definition("classes", "Class", "classes", cluster), definition("databases", "Database", "managed", cluster),
-		definition("wishes", "Wish", "claim", namespaced), definition("vows", "Vow", "claim", cluster),
+		definition("wishes", "Wish", "claims", namespaced), definition("vows", "Vow", "claims", cluster),
+		definition("goals", "Goal", "targets", namespaced),
 		definition("buckets", "Bucket", "managed", namespaced)))
 }
 
@@ -265,26 +266,26 @@ func TestMissingNamespace(t *testing.T) {
 	check(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fresh}}))
 }
 
-// The quota of claims in a namespace, after each of several commands.
+// The quota of claims and targets in a namespace, after each of several commands.
 func TestQuotaOfClaims(t *testing.T) {
 	t.Parallel()
-	const counted = "count/wishes.team.test.bowline.dev"
+	counted := []corev1.ResourceName{"count/wishes.team.test.bowline.dev", "count/goals.team.test.bowline.dev"} // a claim, a target
 	limit := func(n int64) team.Request { return team.Request{Role: "edit", Claims: &n} }
 	for name, tc := range map[string]struct {
 		requests []team.Request
 		byHand   string // between the requests
 		want     string // empty: no quota
 	}{
-		"by default":                      {requests: []team.Request{{Role: "edit"}}, want: "10"},
+		"by default":                      {requests: []team.Request{{Role: "edit"}}, want: "4"},
 		"a viewer":                        {requests: []team.Request{{Role: "view"}}},
-		"as the request says":             {requests: []team.Request{limit(4)}, want: "4"},
+		"as the request says":             {requests: []team.Request{limit(6)}, want: "6"},
 		"any number":                      {requests: []team.Request{limit(0)}},
-		"no longer any number":            {requests: []team.Request{limit(0), {Role: "edit"}}, want: "10"},
-		"removed":                         {requests: []team.Request{limit(4), limit(0)}},
-		"changed":                         {requests: []team.Request{{Role: "edit"}, limit(4)}, want: "4"},
+		"no longer any number":            {requests: []team.Request{limit(0), {Role: "edit"}}, want: "4"},
+		"removed":                         {requests: []team.Request{limit(6), limit(0)}},
+		"changed":                         {requests: []team.Request{{Role: "edit"}, limit(6)}, want: "6"},
 		"what an administrator set stays": {requests: []team.Request{{Role: "edit"}, {Role: "edit"}}, byHand: "7", want: "7"},
-		"unless the request has another":  {requests: []team.Request{{Role: "edit"}, limit(4)}, byHand: "7", want: "4"},
-		"a viewer of a namespace keeps its quota": {requests: []team.Request{limit(4), {Role: "view"}}, want: "4"},
+		"unless the request has another":  {requests: []team.Request{{Role: "edit"}, limit(6)}, byHand: "7", want: "6"},
+		"a viewer of a namespace keeps its quota": {requests: []team.Request{limit(6), {Role: "view"}}, want: "6"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -292,23 +293,28 @@ func TestQuotaOfClaims(t *testing.T) {
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: team.QuotaName}}
 			for i, r := range tc.requests {
 				if i > 0 && tc.byHand != "" { // beside a kind that the server lacks, and never counts
-					patch := fmt.Sprintf(`{"spec":{"hard":{%q:%q,"count/absent.example.org":"1"}}}`, counted, tc.byHand)
+					patch := fmt.Sprintf(`{"spec":{"hard":{%[1]q:%[3]q,%[2]q:%[3]q,"count/absent.example.org":"1"}}}`, counted[0], counted[1], tc.byHand)
 					check(t, w.Client.Patch(t.Context(), quota, client.RawPatch(types.MergePatchType, []byte(patch))))
 				}
 				r.Name, r.Namespaces, r.Duration = w.name, []string{w.Namespace}, time.Hour
 				w.create(t, r)
 			}
 			err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)
-			hard := quota.Spec.Hard[counted]
-			_, known := quota.Status.Used[counted]
-			isCounted := tc.want == "" || known // the server refuses everything before
 			for name := range quota.Spec.Hard { // other packages' claims are on this server too
-				if name != counted && (strings.HasSuffix(string(name), ".team.test.bowline.dev") || !strings.HasPrefix(string(name), "count/")) {
-					t.Errorf("the quota limits %s, which is no kind of claim in a namespace", name)
+				ours := strings.HasSuffix(string(name), ".team.test.bowline.dev")
+				if ours && !slices.Contains(counted, name) || !strings.HasPrefix(string(name), "count/") {
+					t.Errorf("the quota limits %s, which is no kind of claim or target in a namespace", name)
 				}
 			}
-			if !isCounted || tc.want == "" && !apierrors.IsNotFound(err) || tc.want != "" && (err != nil || hard.String() != tc.want) {
-				t.Errorf("the quota is %v, want %q: %v", quota.Spec.Hard, tc.want, err)
+			if tc.want == "" && !apierrors.IsNotFound(err) {
+				t.Errorf("the quota is %v, want none: %v", quota.Spec.Hard, err)
+			}
+			for _, name := range counted {
+				hard, limited := quota.Spec.Hard[name]
+				_, known := quota.Status.Used[name] // the server refuses everything before
+				if tc.want != "" && (hard.String() != tc.want || !known) || limited != (tc.want != "") {
+					t.Errorf("the quota limits %s to %s, known to be used: %t; want %q: %v", name, hard.String(), known, tc.want, err)
+				}
 			}
 		})
 	}

@@ -166,14 +166,15 @@ the first namespace as the default. The roles:
   view    read claims, no Secrets, list classes
   admin   as edit; also read managed resources of the namespace
 
-In each namespace, the ResourceQuota ` + team.QuotaName + ` limits the number of claims of each kind, so that one team cannot use up what
-all share; --claims sets it. Without --claims, limits that exist stay, and those of new kinds of claims are added.
+In each namespace, the ResourceQuota ` + team.QuotaName + ` limits the number of claims of each kind, and of targets, so that one team
+cannot use up what all share; --claims sets it. The limit applies to each namespace: a team with two namespaces may have twice as many.
+Without --claims, limits that exist stay, and those of new kinds are added.
 
 Repeat the command to change the role or to add namespaces; it always creates a new token. Some namespaces are refused, since the team could read
 too much: those in which the platform keeps credentials or the Secrets of managed resources, and "default", which has the
 events of all cluster-scoped objects.`,
 		Example: `  bowline user create shop --namespace shop
-  bowline user create shop --namespace shop,shop-test --claims 4
+  bowline user create shop --namespace shop,shop-test --claims 2
   bowline user create audit --namespace shop --role view --duration 720h -o audit.kubeconfig`,
 		Args: oneTeam,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -191,7 +192,7 @@ events of all cluster-scoped objects.`,
 		},
 	}
 	cmd.Flags().StringSliceVarP(&r.Namespaces, "namespace", "n", nil, "namespaces of the team, separated by commas (required)")
-	cmd.Flags().Int64Var(&claims, "claims", claims, "how many claims of each kind a namespace may have; 0 for any number")
+	cmd.Flags().Int64Var(&claims, "claims", claims, "how many claims of each kind, and targets, each namespace may have; 0 for any number")
 	cmd.Flags().StringVar(&r.Role, "role", "edit", "role of the team in the namespace: "+strings.Join(team.Roles(), ", "))
 	f.addTokenFlags(cmd.Flags())
 	return cmd
