@@ -6,10 +6,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
@@ -27,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // TestLife follows one server from its first start to its end, as its user would.
@@ -227,7 +231,10 @@ func checkSecondUp(t *testing.T, m *machine, dir string, pid int) {
 	got := m.run(arguments...)
 	got.want(t, exitError, "", fmt.Sprintf("process %d", pid))
 	got.want(t, exitError, "", "bowline down --data-dir "+dir)
-	m.run(append(arguments, "--detach")...).want(t, exitOK, "already runs", "")
+	got = m.run(append(arguments, "--detach")...)
+	if got.want(t, exitOK, "already runs", ""); strings.Contains(got.out, "Waiting") {
+		t.Errorf("a server that serves is waited for: %s", got)
+	}
 }
 
 // checkModes checks that files with secrets are private.
@@ -266,4 +273,55 @@ func TestTwoServers(t *testing.T) {
 	got.want(t, exitError, "", first)
 	got.want(t, exitError, "", second)
 	m.run("down", "--data-dir", second).want(t, exitOK, "Stopped.", "")
+}
+
+// A killed server holds its folder until the kernel has ended its threads, which may wait for the disk.
+func TestUpWaitsForProcessThatEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args  []string
+		ended bool
+	}{
+		"ends":         {[]string{"up", "--cloud=false", "--metrics-listen", "127.0.0.1:0"}, true},
+		"ends, server": {[]string{"apiserver"}, true},
+		"hangs":        {[]string{"up", "--detach"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			dir := m.dataDir()
+			holder := hold(t, dir)
+			args := append(tc.args, "--data-dir", dir, "--listen", "127.0.0.1:0")
+			if !tc.ended {
+				m.run(args...).want(t, exitError, "Waiting for process", fmt.Sprintf("already runs on %s (process %d)", dir, holder.Pid))
+				check(t, holder.Kill())
+				return
+			}
+			interrupt := m.start(fmt.Sprintf("Waiting for process %d", holder.Pid), args...)
+			check(t, holder.Kill())
+			testkit.Eventually(t, "the server is ready", func() error {
+				if got := m.run("kubectl", "--data-dir", dir, "get", "namespaces"); got.code != exitOK {
+					return errors.New(got.String())
+				}
+				return nil
+			})
+			interrupt()
+		})
+	}
+}
+
+// hold starts a process that holds a data folder and does not serve.
+func hold(t *testing.T, dir string) *os.Process {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	check(t, err)
+	defer lock.Close()
+	check(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	holder := exec.Command("sleep", "600")
+	holder.ExtraFiles = []*os.File{lock} // which shares the lock
+	check(t, holder.Start())
+	t.Cleanup(func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) })
+	_, err = fmt.Fprintln(lock, holder.Process.Pid)
+	check(t, err)
+	return holder.Process
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
@@ -18,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
@@ -39,6 +42,9 @@ Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
 		if err := plane.RefuseRestored(dataDir); err != nil {
 			return err
+		}
+		if pid, held := awaitEnd(ctx, std.Out, dataDir); held {
+			return alreadyRuns(dataDir, pid)
 		}
 		server, service, err := plane.APIServer(dataDir, options, log)
 		if err != nil {
@@ -80,6 +86,34 @@ func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(_ con
 		}
 		return err
 	})
+}
+
+const (
+	endLimit    = 10 * time.Second // for a process that ends: its threads may wait for the disk
+	endInterval = 50 * time.Millisecond
+)
+
+// awaitEnd returns when no process holds the data folder. It returns a process that serves at once, and one that does not, since it was
+// killed, stops, starts or hangs, after endLimit.
+func awaitEnd(ctx context.Context, out io.Writer, dataDir string) (pid int, held bool) {
+	for begin, reported := time.Now(), false; ; reported = true {
+		if pid, held = controlplane.Holder(dataDir); !held {
+			return 0, false
+		}
+		if _, announced := datadir.ReadRunFile(dataDir, pid); announced && plane.Healthy(ctx, dataDir) ||
+			time.Since(begin) > endLimit || ctx.Err() != nil {
+			return pid, true
+		}
+		if !reported {
+			fmt.Fprintf(out, "Waiting for process %d, which uses %s but does not serve\n", pid, dataDir)
+		}
+		if server, err := daemon.Find(dataDir); err == nil && server != nil {
+			_, _ = server.WaitEnd(ctx, endInterval) // it has closed its files and ports then
+			_ = server.Release()
+		} else {
+			<-time.After(endInterval)
+		}
+	}
 }
 
 func alreadyRuns(dataDir string, pid int) error {

@@ -52,7 +52,12 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 	o.Controllers.AddFlags(cmd.Flags())
 	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
 		o.DataDir = dataDir
-		if o.detach {
+		switch pid, held := awaitEnd(ctx, std.Out, dataDir); {
+		case held && o.detach:
+			return o.alreadyUp(ctx, std, pid)
+		case held:
+			return alreadyRuns(dataDir, pid)
+		case o.detach:
 			return o.runDetached(ctx, std)
 		}
 		return o.run(ctx, std, log)
@@ -88,9 +93,6 @@ func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 
 // runDetached starts this program again in the background and prints its welcome.
 func (o upOptions) runDetached(ctx context.Context, std Streams) error {
-	if pid, ok := controlplane.Holder(o.DataDir); ok {
-		return o.alreadyUp(ctx, std, pid)
-	}
 	if err := o.Controllers.Validate(); err != nil {
 		return err
 	}
