@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/utils/ptr"
@@ -43,6 +44,7 @@ func TestProvider(t *testing.T) {
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
 		"objects that hold data and are gone (N38)":                        lostObjects,
+		"databases that are dropped during a pass (N38)":                   droppedDuringPass,
 		"objects that hold data and are replaced (N63)":                    replacedObjects,
 		"roles that were renamed (N38)":                                    renamedRoles,
 		"tenants whose deletion was interrupted (R38)":                     interruptedDelete,
@@ -232,6 +234,68 @@ func renamedRoles(t *testing.T, w *world) {
 	w.gone(t, tenants[1])
 	w.Settled(t, tenants[0], tenants[2], role)
 	w.executes(t, tenants[0].Name, tenants[0].Name, "SELECT 1")
+}
+
+// droppedDuringPass are databases of which passes see the beginning of DROP DATABASE, or nothing but its end.
+func droppedDuringPass(t *testing.T, w *world) {
+	tenants := w.tenants(t, "dropping-tenant", "updated-tenant")
+	dropping, updated := tenants[0], tenants[1]
+	d := &v1alpha1.Database{ObjectMeta: named("dropping-database")}
+	w.create(t, d)
+	w.Settled(t, d)
+	admin := func() *pgx.Conn {
+		t.Helper()
+		conn, err := w.session(t, w.postgres.Config().Username, string(w.postgres.Config().Password), "postgres")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	locks, watches := admin(), admin()
+	execute := func(statement string, arguments ...any) {
+		t.Helper()
+		if _, err := locks.Exec(t.Context(), statement, arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(name string) { // as DROP DATABASE does it
+		t.Helper()
+		execute("UPDATE pg_database SET datconnlimit = -2 WHERE datname = $1", name)
+	}
+	begin(dropping.Name)
+	begin(d.Name)
+	w.isLost(t, dropping)
+	w.isLost(t, d)
+	w.merge(t, d, `{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyRecreate, d.GetUID())
+	w.reports(t, d, "is being dropped, or its removal was interrupted")
+	for _, name := range []string{dropping.Name, d.Name} {
+		if err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Settled(t, d)
+
+	execute("BEGIN")
+	execute(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 7", updated.Name))
+	w.merge(t, updated, `{"spec":{"forProvider":{"connectionLimit":5}}}`)
+	w.Eventually(t, "an update waits for the lock", func(ctx context.Context) error {
+		var n int
+		err := watches.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER ROLE "updated-%'`).Scan(&n)
+		if err == nil && n == 0 {
+			err = errors.New("none does")
+		}
+		return err
+	})
+	if err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: updated.Name}); err != nil {
+		t.Fatal(err)
+	}
+	execute("ROLLBACK")
+	w.isLost(t, updated)
+	for _, name := range []string{dropping.Name, updated.Name} {
+		if _, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: name}); !postgresql.IsNotFound(err) {
+			t.Errorf("database %s was created again: %v", name, err)
+		}
+	}
 }
 
 // isLost waits until an object reports that its data is lost.

@@ -260,19 +260,28 @@ func (w *world) tenantOf(t *testing.T, user postgresql.Role, tenant string) *v1a
 	return o
 }
 
-// halfTenant is created by a role that may create roles but no databases.
+// halfTenant is created by a role that may create roles but no databases, until it may.
 func halfTenant(t *testing.T, w *world) {
 	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
 	half := w.tenantOf(t, limited, "half")
-	w.reports(t, half, "permission denied")
-	w.Eventually(t, "the role exists", func(ctx context.Context) error {
-		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: half.Name})
-		return err
+	w.Eventually(t, "the creation is tried again and again", func(context.Context) error {
+		log, err := w.postgres.Log()
+		if n := strings.Count(log, `CREATE DATABASE "half"`); n < 4 {
+			return fmt.Errorf("tried %d times, error %w", n, err)
+		}
+		return nil
 	})
+	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: half.Name}); err != nil {
+		t.Fatal(err)
+	}
 	w.reports(t, half, "permission denied")
 	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
 		t.Errorf("phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
 	}
+	if err := postgresql.Update(t.Context(), w.server, postgresql.Role{Name: limited.Name, CreateDB: ptr.To(true)}); err != nil {
+		t.Fatal(err)
+	}
+	w.Settled(t, half)
 }
 
 // tiedTenants hold objects and privileges in each other's databases.

@@ -118,13 +118,23 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 			"from its comment", renamed[0], want.Name)})
 }
 
+// getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
+// and stays if that is interrupted. It can only be deleted.
+func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database) (*postgresql.Database, error) {
+	d, err := get(ctx, s, mg, want)
+	if err == nil && d.Invalid && !meta.WasDeleted(mg) {
+		return nil, nil
+	}
+	return d, err
+}
+
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
 	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
 		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
-		d, err := get(ctx, s, r.Object, r.Want)
-		if err != nil {
+		d, err := getDatabase(ctx, s, r.Object, r.Want)
+		if err != nil || d == nil {
 			return nil, err
 		}
 		d.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)

@@ -71,7 +71,7 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 	}
 }
 
-// getTenant returns nil if neither role nor database exist, or if the database was created and is gone. The labels are those of the
+// getTenant returns nil if neither role nor database exist, or if only the database of our role does not. The labels are those of the
 // role, which is created first and deleted last.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
@@ -79,14 +79,14 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	if unlessNotFound(err) != nil {
 		return nil, err
 	}
-	d, err := get(ctx, s, r.Object, postgresql.Database{Name: name})
+	d, err := getDatabase(ctx, s, r.Object, postgresql.Database{Name: name})
 	switch {
 	case err != nil && !postgresql.IsNotFound(err):
 		return nil, err
 	case role == nil && d == nil:
 		return nil, nil
-	case d == nil && managed.HadExternalResource(r.Object) && !meta.WasDeleted(r.Object):
-		return nil, nil // the data is lost; the role alone is no tenant
+	case d == nil && ownerLabel(role.Labels) == string(r.Object.GetUID()) && !meta.WasDeleted(r.Object):
+		return nil, nil // the role alone is no tenant: its creation failed, or its data is lost
 	case d == nil:
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
 	case meta.WasDeleted(r.Object) && role == nil && ownerLabel(d.Labels) != string(r.Object.GetUID()):
@@ -167,7 +167,14 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		Name: r.Name, Owner: &r.Name, ConnectionLimit: r.Parameters.ConnectionLimit, Settings: r.Parameters.Settings, Labels: r.Labels,
 		AllowConnections: ptr.To(false), Template: ptr.To(pristineTemplate),
 	}
-	if _, err := postgresql.Create(ctx, s.Server, want); postgresql.IsExists(err) {
+	exists := r.Have != nil && r.Have.OID != 0 // one that is dropped during an update is not created again (N38)
+	if !exists {
+		_, err := postgresql.Create(ctx, s.Server, want)
+		if exists = postgresql.IsExists(err); err != nil && !exists {
+			return err
+		}
+	}
+	if exists {
 		have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
 		if err != nil {
 			return err
@@ -175,8 +182,6 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		if have.CurrentOwner != r.Name && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
 			return taken("database", r.Name)
 		}
-	} else if err != nil {
-		return err
 	}
 	if err := s.setPublic(ctx, r.Name, ptr.Deref(r.Parameters.Public, false)); err != nil {
 		return err

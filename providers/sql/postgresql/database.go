@@ -6,6 +6,7 @@ package postgresql
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -83,7 +84,7 @@ func (x *Database) create(ctx context.Context, s *Server) (created *Database, er
 		}
 		return s.asMember(ctx, c, c, given(x.Owner), func() error {
 			if err := run(ctx, c, create); err != nil {
-				return err
+				return x.explain(ctx, c, err)
 			}
 			if err := runTogether(ctx, c, rest); err != nil {
 				return s.undoCreate(ctx, c, x.Name, err)
@@ -93,6 +94,15 @@ func (x *Database) create(ctx context.Context, s *Server) (created *Database, er
 		})
 	})
 	return created, err
+}
+
+// explain returns why a database that exists can be neither used nor created, or else the error of its creation.
+func (x *Database) explain(ctx context.Context, c *pgx.Conn, err error) error {
+	if have, failed := x.read(ctx, c); failed == nil && have.Invalid {
+		return &Error{Code: codeNotReady, Message: fmt.Sprintf("database %q is being dropped, or its removal was interrupted", x.Name),
+			Hint: "If that was interrupted, finish it by DROP DATABASE."}
+	}
+	return err
 }
 
 // undoCreate deletes a database that was just created, because failure occurred, and returns failure.
