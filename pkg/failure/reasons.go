@@ -49,6 +49,11 @@ func IsSystemOutOfReach(r Reason) bool {
 	return r == ExternalSystemUnreachable || r == ExternalSystemUntrusted || r == ExternalSystemRefused
 }
 
+// IsLeak is true for reasons of objects whose external resource may be unknown, or without credentials, until a person acts.
+func IsLeak(r Reason) bool {
+	return r == CreateInterrupted || r == ConnectionDetailsLost || r == ExternalNameLost || r == OwnershipUnproven
+}
+
 // An Explanation explains what a reason means and what to do about it.
 type Explanation struct {
 	Reason  Reason

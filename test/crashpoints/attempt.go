@@ -23,13 +23,14 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/core"
-	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 const (
@@ -50,11 +51,12 @@ type attempt struct {
 	setting  string         // that the external resource is to have
 	password string         // of the user, if any
 	former   *corev1.Secret // that of a rotation by age
+	reported bool           // the object reports that it needs manual intervention, as it should
 }
 
 // run runs the operation in the process and, if that crashes, finishes it in another one. Violations are what is wrong at the
 // end; an error is a failure of this program.
-func (t *attempt) run(ctx context.Context) (found []violation, err error) {
+func (t *attempt) run(ctx context.Context) (found []inspect.Violation, err error) {
 	if err := t.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
@@ -77,6 +79,10 @@ func (t *attempt) prepare(ctx context.Context) error {
 		if err := t.site.client.Create(ctx, o); err != nil {
 			return err
 		}
+	}
+	if t.kind.things != nil {
+		t.site.things = thing.NewSystem()
+		t.kind.things(t.site.things)
 	}
 	if t.operation.then == nil {
 		t.operation.then = (*attempt).settled
@@ -149,10 +155,8 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 
 // idle returns nil once a process is done and has observed everything again without a change, or is silent if nothing is left.
 func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
-	isIdle := process.Polled()
-	if t.operation.empty {
-		isIdle = process.Silent(5 * pollInterval)
-	}
+	isIdle := process.Polled() && !t.operation.empty ||
+		process.Silent(5*pollInterval) && (t.operation.empty || t.kind.things != nil) // what needs manual intervention is not polled
 	if !isIdle { // checked first, since it is cheap
 		return errors.New("the controllers are not idle: " + process.String())
 	}
@@ -179,16 +183,16 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 		NewCache:       claim.NewCache,
 		Controller:     config.Controller{SkipNameValidation: new(true)},
 	})
-	for _, p := range t.providers() {
+	for _, setup := range t.setups() {
 		if err == nil { // with short intervals, so that recovery is fast
-			err = p.SetupWithManager(mgr, managed.WithPollInterval(pollInterval), managed.WithBackoff(pollInterval/2, 2*pollInterval),
+			err = setup(mgr, managed.WithPollInterval(pollInterval), managed.WithBackoff(pollInterval/2, 2*pollInterval),
 				managed.WithCreationGracePeriod(window), managed.WithConsistencyWindow(window))
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
-	s.proxy.Follow(process)
+	s.follow(process)
 	return testkit.Background(ctx, mgr.Start, func(ctx context.Context) error {
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return errors.New("the caches of a process do not sync")
@@ -204,12 +208,18 @@ func aboutConfig(request string) bool {
 		strings.HasSuffix(request, fault.Listed) // of users, before a configuration is deleted
 }
 
-// providers returns all providers for claims, with the label of the site on managed resources; else the cloud's without classes.
-func (t *attempt) providers() []provider.Provider {
+// A setup adds controllers to a manager.
+type setup = func(ctrl.Manager, ...managed.ReconcilerOption) error
+
+// setups returns all providers for claims, with the label of the site on managed resources; else the cloud's without classes, or Things.
+func (t *attempt) setups() []setup {
 	cloud := fcp.Provider()
-	if t.kind.claim == "" {
+	switch {
+	case t.kind.things != nil:
+		return []setup{thing.Functions{System: t.site.things}.SetupWithManager}
+	case t.kind.claim == "":
 		cloud.Classes = nil
-		return []provider.Provider{cloud}
+		return []setup{cloud.SetupWithManager}
 	}
 	mark := func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
 		mg.SetLabels(t.site.labels())
@@ -219,5 +229,5 @@ func (t *attempt) providers() []provider.Provider {
 		c := &cloud.Classes[i]
 		c.Configurators = append(c.Configurators, claimbinding.ManagedConfiguratorFn(mark))
 	}
-	return []provider.Provider{core.Provider(), cloud}
+	return []setup{core.Provider().SetupWithManager, cloud.SetupWithManager}
 }

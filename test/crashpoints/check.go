@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,111 +29,33 @@ import (
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-// A class is a sort of violation.
-type class string
-
-const (
-	leaked          class = "leaked"           // an external resource of no object, or an object of a deleted claim
-	duplicated      class = "duplicated"       // a second one of an object, or a second managed resource of a claim
-	credentialsLost class = "credentials-lost" // a connection Secret that does not open the server
-	stuck           class = "stuck"            // an object that does not get its result in time
-	needsHuman      class = "needs-human"      // an object that needs manual intervention, though its kind never should
-	boundTwice      class = "bound-twice"      // a managed resource that several claims are bound to
-)
-
-func classes() []class {
-	return []class{leaked, duplicated, credentialsLost, stuck, needsHuman, boundTwice}
-}
-
-type violation struct {
-	class class
-	what  string
-}
-
 var errNeedsHuman = errors.New("the object needs manual intervention after an interrupted create")
 
 // check returns what is wrong when the controllers are idle, or did not become idle for the reason why.
-func (t *attempt) check(ctx context.Context, why error) (found []violation, err error) {
+func (t *attempt) check(ctx context.Context, why error) (found []inspect.Violation, err error) {
 	switch {
 	case errors.Is(why, errNeedsHuman):
-		found = append(found, violation{needsHuman, why.Error()})
+		found = append(found, inspect.Violation{Class: inspect.NeedsHuman, What: why.Error()})
 	case why != nil:
-		found = append(found, violation{stuck, fmt.Sprintf("after %s: %v", patience, why)})
+		found = append(found, inspect.Violation{Class: inspect.Stuck, What: fmt.Sprintf("after %s: %v", patience, why)})
 	}
 	objects, objectsErr := t.site.objects(ctx)
 	all, allErr := t.site.external(ctx)
-	claims, claimsErr := t.site.claims(ctx)
+	claims, claimsErr := listed[resource.Claim](ctx, t.site)
 	if err := errors.Join(objectsErr, allErr, claimsErr); err != nil {
 		return nil, err
 	}
-	found = append(found, violations(claims, objects, all)...)
-	if !t.operation.empty {
-		if err := t.opens(ctx); err != nil {
-			found = append(found, violation{credentialsLost, err.Error()})
-		}
+	found = append(found, inspect.Violations(claims, objects, all)...)
+	if t.operation.empty {
+		return found, nil
+	}
+	switch err := t.opens(ctx); {
+	case err != nil && !t.reported:
+		found = append(found, inspect.Violation{Class: inspect.CredentialsLost, What: err.Error()})
+	case err == nil && t.reported:
+		found = append(found, inspect.Violation{Class: inspect.NeedsHuman, What: "the object reports a loss, although the connection Secret is complete"})
 	}
 	return found, nil
-}
-
-// violations returns what no operation may leave. Managed resources that were released by deleted claims may stay.
-func violations(claims []resource.Claim, objects []resource.Managed, all []inspect.External) []violation {
-	var external, managed []belonging
-	for _, e := range all {
-		external = append(external, belonging{e.Owner, e.String()})
-	}
-	for _, o := range objects {
-		mg, bindable := o.(resource.BindableManaged)
-		if !bindable || mg.GetClaimReference() == nil {
-			continue
-		}
-		of := mg.GetClaimReference().UID
-		exists := slices.ContainsFunc(claims, func(c resource.Claim) bool { return c.GetUID() == of })
-		if exists || mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
-			managed = append(managed, belonging{of, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
-		}
-	}
-	return slices.Concat(unpaired(objects, external), unpaired(claims, managed), contended(claims))
-}
-
-// A belonging is an external resource of an object, or a managed resource of a claim.
-type belonging struct {
-	of   types.UID
-	what string
-}
-
-// unpaired finds belongings of no owner, and those beyond one for each owner.
-func unpaired[T client.Object](owners []T, all []belonging) (found []violation) {
-	has := map[types.UID]int{}
-	for _, o := range owners {
-		has[o.GetUID()] = 1
-	}
-	for _, b := range all {
-		switch has[b.of]++; has[b.of] {
-		case 1:
-			has[b.of]--
-			found = append(found, violation{leaked, fmt.Sprintf("%s, created for %q", b.what, b.of)})
-		case 2:
-		default:
-			found = append(found, violation{duplicated, fmt.Sprintf("%s, created for %q too: %v", b.what, b.of, all)})
-		}
-	}
-	return found
-}
-
-// contended finds managed resources that several claims are bound to.
-func contended(claims []resource.Claim) (found []violation) {
-	users := map[string]string{}
-	for _, claim := range claims {
-		ref := claim.GetResourceReference()
-		if ref == nil || claim.GetBindingPhase() != xpv1.BindingPhaseBound {
-			continue
-		}
-		if other := users[ref.Name]; other != "" {
-			found = append(found, violation{boundTwice, fmt.Sprintf("%s, to claims %s and %s", ref.Name, other, claim.GetName())})
-		}
-		users[ref.Name] = claim.GetName()
-	}
-	return found
 }
 
 // opens returns nil if the object's connection Secret, if it has one, opens the real server. A server may take a while to restart
@@ -140,6 +63,9 @@ func contended(claims []resource.Claim) (found []violation) {
 func (t *attempt) opens(ctx context.Context) error {
 	if _, wanted := resource.ConnectionSecretReference(t.object); !wanted {
 		return nil
+	}
+	if t.kind.things != nil {
+		return t.opensThing(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -160,6 +86,17 @@ func (t *attempt) opens(ctx context.Context) error {
 		_, err = inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
 		return client.IgnoreNotFound(err)
 	})
+}
+
+// opensThing returns nil if the connection Secret contains the password of the Thing.
+func (t *attempt) opensThing(ctx context.Context) error {
+	secret, err := t.secret(ctx)
+	for _, have := range t.site.things.Snapshot() {
+		if err == nil && have.Owner == t.object.GetUID() && have.Password == string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) {
+			return nil
+		}
+	}
+	return cmp.Or(err, errors.New("the connection Secret lacks the password that the create returned"))
 }
 
 // fresh returns an object as the API server has it.
@@ -184,8 +121,14 @@ func (t *attempt) healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.reported = false
 	for _, o := range objects {
-		if err := isReady(o); err != nil {
+		err := isReady(o)
+		if err == errNeedsHuman && t.kind.things != nil && t.operation.creates && t.process.Reached() {
+			t.reported = true
+			return inspect.Reported(ctx, t.site.client, o)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -227,7 +170,7 @@ func (t *attempt) secret(ctx context.Context) (*corev1.Secret, error) {
 }
 
 func isReady(o resource.Managed) error {
-	if xpv1.FailureOf(o).Reason == failure.CreateInterrupted {
+	if failure.IsLeak(xpv1.FailureOf(o).Reason) {
 		return errNeedsHuman
 	}
 	return testkit.IsSettled(o)
@@ -350,7 +293,7 @@ func (t *attempt) counted(ctx context.Context) error {
 			return err
 		}
 	}
-	all, err := t.site.claims(ctx)
+	all, err := listed[resource.Claim](ctx, t.site)
 	if err != nil {
 		return err
 	}
@@ -371,7 +314,7 @@ func (t *attempt) counted(ctx context.Context) error {
 
 // contested returns nil if one of several claims is bound to the object, and the others are not allowed to.
 func (t *attempt) contested(ctx context.Context) error {
-	all, err := t.site.claims(ctx)
+	all, err := listed[resource.Claim](ctx, t.site)
 	if err != nil {
 		return err
 	}
@@ -418,14 +361,11 @@ func (t *attempt) released(ctx context.Context) error {
 		return err
 	}
 	o, err := fresh(ctx, t, t.object)
-	if err != nil {
+	source, sourceErr := t.secret(ctx)
+	if err := errors.Join(err, sourceErr); err != nil {
 		return err
 	}
 	mg := o.(resource.BindableManaged)
-	ref, source := mg.GetWriteConnectionSecretToReference(), &corev1.Secret{}
-	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, source); err != nil {
-		return err
-	}
 	of := mg.GetClaimReference()
 	if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || of == nil || of.UID != t.claim.GetUID() || len(meta.PropagatesTo(source)) > 0 {
 		return fmt.Errorf("managed resource %s is %q, names %v, and its Secret is copied to %v", mg.GetName(), mg.GetBindingPhase(), of,

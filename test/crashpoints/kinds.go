@@ -11,20 +11,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-// A kind is a managed kind of the provider. Its names are chosen, or its creations can be repeated or found: no interrupted
-// create may need manual intervention. Upper-case words in its texts are those of site.object.
+// A kind is a managed kind of the provider, whose creations can be repeated or found: no interrupted create may need manual
+// intervention. Or it is a Thing of an identity that the provider's kinds do not have. Upper-case words in its texts are those of site.object.
 type kind struct {
 	name string
 	// object is YAML as a user declares it, with PLAIN in place of OPTION, or with option in operations that choose it.
 	object, plain, option string
 	change                string // a merge patch, and settings what it changes, before and after, as inspect.External has it
 	settings              [2]string
-	// opens returns nil if a connection Secret opens its server. Nil for kinds without one.
+	// things prepares the system of Things. Passwords in it are returned once, by a create that cannot be repeated: an interrupted
+	// one may need manual intervention, which must be reported.
+	things func(*thing.System)
+	// opens returns nil if a connection Secret opens its server. Nil for kinds without one, and Things.
 	opens  func(ctx context.Context, data map[string][]byte) error
 	parent *kind // the kind that option refers to
 	// claim and class are YAML of kinds of operations on claims. The class has the settings of the object.
@@ -89,7 +93,23 @@ func kinds() []kind {
 	databaseClaim.claim = "{apiVersion: database.crossplane.io/v1alpha1, kind: PostgreSQLInstance, " + asking + "}"
 	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered +
 		"forProvider: {fancinessLevel: 20}}}"
-	return []kind{database, cache, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim}
+	return append(things(), database, cache, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim)
+}
+
+// things are Things of each identity that returns passwords once.
+func things() []kind {
+	all := []kind{
+		{name: "ByName", things: func(*thing.System) {}},
+		{name: "ByLabel", things: func(s *thing.System) { s.VendorNames, s.Finds = true, true }},
+		{name: "Unfindable", things: func(s *thing.System) { s.VendorNames = true }},
+	}
+	for i := range all {
+		k := &all[i]
+		k.object = "{apiVersion: test.bowline.dev/v1, kind: Thing, metadata: {name: SITE-NAME}, " +
+			"spec: {writeConnectionSecretToRef: {namespace: SITE, name: connection}, forProvider: {size: 1}}}"
+		k.change, k.settings, k.operations = `{"spec":{"forProvider":{"size":2}}}`, [2]string{"1", "2"}, common()
+	}
+	return all
 }
 
 // A step is something that a user or the cloud does, or a check.
@@ -104,6 +124,7 @@ type operation struct {
 	cue, during   step   // during is a second event, once cue returns nil or the process has crashed. Optional.
 	then          step   // returns nil when the operation has its result. Default: settled.
 	empty         bool   // true if it leaves no object and no external resource: the controllers are idle once they are silent
+	creates       bool   // true if its create may be interrupted
 	configs       bool   // true if requests that protect provider configurations are points
 }
 
@@ -111,12 +132,12 @@ type operation struct {
 func common() []operation {
 	exists := []step{createObject, settle}
 	return []operation{
-		{name: "create", when: []step{createObject}},
+		{name: "create", creates: true, when: []step{createObject}},
 		{name: "update", given: exists, when: []step{func(t *attempt, ctx context.Context) error {
 			t.setting = t.kind.settings[1]
 			return t.patch(ctx, t.kind.change)
 		}}},
-		{name: "recreate", given: exists, when: []step{emptySite, permitRecreate}},
+		{name: "recreate", creates: true, given: exists, when: []step{emptySite, permitRecreate}},
 		{name: "delete", empty: true, given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
 	}
 }

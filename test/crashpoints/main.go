@@ -3,7 +3,8 @@
 
 // Command crashpoints proves that the favourite cloud's provider, and the claims that it serves, recover from a crash at every
 // request of every operation of every kind: nothing is leaked, duplicated or lost, and no object needs manual intervention (N5,
-// N11, N22, N26, R77 to R79, R268, R274).
+// N11, N22, N26, R77 to R79, R268, R274). The kinds ByName, ByLabel and Unfindable have the identities whose one-time answers can be
+// lost: condition, event and bowline leaks must report each loss (N42, O6).
 //
 //	make crashpoints ARGS=--faults
 //	make crashpoints ARGS="--kind Claim"
@@ -16,7 +17,7 @@
 // without memory. The API server and the cloud are real and keep running.
 //
 // After a crash another process finishes the operation. At the end the whole site is checked: the words of the summary are the
-// classes of violations in check.go. The kinds Claim and DatabaseClaim have the operations on claims, which get caches and
+// classes of violations of package inspect. The kinds Claim and DatabaseClaim have the operations on claims, which get caches and
 // databases. Requests that protect provider configurations happen at any time, and are points of the operations "-with-config"
 // only.
 //
@@ -50,6 +51,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/internal/testkit/scenario"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/test/inspect"
@@ -127,7 +129,7 @@ func cloudConfig(dir string) favouritecloud.Config {
 func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	claims, claimsErr := core.Provider().Definitions()
 	managed, managedErr := fcp.Provider().Definitions()
-	return append(claims, managed...), errors.Join(claimsErr, managedErr)
+	return append(append(claims, managed...), thing.CRD()), errors.Join(claimsErr, managedErr)
 }
 
 // A choice is what to try. Empty fields choose all.
@@ -162,15 +164,16 @@ type harness struct {
 	out   io.Writer
 	sites chan *site
 
-	mu     sync.Mutex
-	tried  int
-	found  map[class]int
-	failed error // of the harness itself
+	mu       sync.Mutex
+	tried    int
+	reported map[string]int // by job, trials whose object needs manual intervention and reports that, as its kind should
+	found    map[inspect.Class]int
+	failed   error // of the harness itself
 }
 
 // newHarness creates the given number of sites.
 func newHarness(ctx context.Context, config *rest.Config, c *inspect.Cloud, parallel int, out io.Writer) (*harness, error) {
-	h := &harness{out: out, sites: make(chan *site, parallel), found: map[class]int{}}
+	h := &harness{out: out, sites: make(chan *site, parallel), reported: map[string]int{}, found: map[inspect.Class]int{}}
 	for range parallel {
 		s, err := newSite(ctx, config, c)
 		if err != nil {
@@ -224,7 +227,8 @@ func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
 		fmt.Fprintf(h.out, "%s: %s was not reached again\n", j, trial)
 	}
 	if order != nil {
-		fmt.Fprintf(h.out, "%s: done, %d points, %d faults were not reached\n", j, len(order), len(missed))
+		fmt.Fprintf(h.out, "%s: done, %d points, %d faults were not reached, %d losses were reported\n", j, len(order), len(missed),
+			h.reported[j.String()])
 	}
 	if order != nil && chosen.point != 0 {
 		fmt.Fprintf(h.out, "the points are: %s\n", fault.Numbered(order))
@@ -234,33 +238,34 @@ func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
 
 // trial runs an operation at a free site, and reports what is wrong afterwards.
 func (h *harness) trial(ctx context.Context, j job, trial scenario.Trial) (good bool, err error) {
-	var s *site
-	select {
-	case s = <-h.sites:
-	case <-ctx.Done():
+	s := <-h.sites
+	defer func() { h.sites <- s }()
+	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	defer func() { h.sites <- s }()
 	t := &attempt{site: s, kind: j.kind, operation: j.operation, process: trial.Process}
 	found, err := t.run(ctx)
 	if err := errors.Join(err, s.clear(ctx)); err != nil {
 		return false, err
 	}
 	if len(found) > 0 || trial.Process.Reached() {
-		h.report(j, trial, found)
+		h.report(j, trial, t.reported, found)
 	}
 	return len(found) == 0, nil
 }
 
 // report counts a trial, and prints what is needed to understand and repeat its violations.
-func (h *harness) report(j job, trial scenario.Trial, found []violation) {
+func (h *harness) report(j job, trial scenario.Trial, reported bool, found []inspect.Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried++
+	if reported {
+		h.reported[j.String()]++
+	}
 	for _, v := range found {
-		h.found[v.class]++
+		h.found[v.Class]++
 		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  without a fault: %s\n  this time:       %s\n",
-			v.class, j, trial, v.what, fault.Numbered(trial.Order), trial.Process)
+			v.Class, j, trial, v.What, fault.Numbered(trial.Order), trial.Process)
 	}
 }
 
@@ -269,7 +274,7 @@ func (h *harness) summary() (line string, good bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	line, good = fmt.Sprintf("crash points: %d tried,", h.tried), h.failed == nil && h.tried > 0
-	for _, c := range classes() {
+	for _, c := range inspect.Classes() {
 		line += fmt.Sprintf(" %s=%d", c, h.found[c])
 		good = good && h.found[c] == 0
 	}

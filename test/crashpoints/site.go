@@ -31,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -50,6 +51,7 @@ type site struct {
 	namespace       string
 	project         *inspect.Project
 	proxy           *fault.Proxy
+	things          *thing.System   // a system in memory beside the project
 	kinds           []client.Object // one empty object each
 	decoder         runtime.Decoder
 	words           *strings.Replacer // of the texts of kinds
@@ -59,11 +61,12 @@ type site struct {
 // newSite creates a site on an API server with the provider's kinds.
 func newSite(ctx context.Context, config *rest.Config, c *inspect.Cloud) (s *site, err error) {
 	scheme := runtime.NewScheme()
-	err = errors.Join(clientgoscheme.AddToScheme(scheme), core.Provider().AddToScheme(scheme), fcp.Provider().AddToScheme(scheme))
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), core.Provider().AddToScheme(scheme), fcp.Provider().AddToScheme(scheme),
+		thing.AddToScheme(scheme))
 	if err != nil {
 		return nil, err
 	}
-	s = &site{config: rest.CopyConfig(config), kinds: empties(), decoder: serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
+	s = &site{config: rest.CopyConfig(config), kinds: empties(), things: thing.NewSystem(), decoder: serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
 	s.config.QPS, s.config.WarningHandlerWithContext = -1, rest.NoWarnings{}
 	if s.client, err = client.New(s.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
@@ -169,15 +172,11 @@ func empties() (all []client.Object) {
 	for _, k := range cloud.Kinds {
 		add(k.Object)
 	}
-	return all
+	return append(all, &thing.Thing{})
 }
 
 func (s *site) objects(ctx context.Context) ([]resource.Managed, error) {
 	return listed[resource.Managed](ctx, s)
-}
-
-func (s *site) claims(ctx context.Context) ([]resource.Claim, error) {
-	return listed[resource.Claim](ctx, s)
 }
 
 // listed returns all objects of the site in a role.
@@ -208,9 +207,16 @@ func listed[T client.Object](ctx context.Context, s *site) (all []T, err error) 
 	return all, nil
 }
 
-// external lists the resources of the project, except those that belong to no object by design.
+// external lists the resources of the project, except those that belong to no object by design, and those of Things.
 func (s *site) external(ctx context.Context) ([]inspect.External, error) {
 	found, err := s.project.All(ctx)
+	for name, have := range s.things.Snapshot() {
+		found = append(found, inspect.External{Kind: "thing", Name: name, Owner: have.Owner, Setting: fmt.Sprint(have.Size),
+			Delete: func(context.Context) error {
+				s.things.Do(func(all *thing.System) { delete(all.Resources, name) })
+				return nil
+			}})
+	}
 	return slices.DeleteFunc(found, func(e inspect.External) bool { return e.Name == s.network || e.Name == s.subnet }), err
 }
 
@@ -227,6 +233,20 @@ func (s *site) empty(ctx context.Context) error {
 			err = fmt.Errorf("%d external resources are left, such as %s", len(left), left[0].Name)
 		}
 		return err
+	})
+}
+
+// follow makes all requests to the cloud and to the system of Things those of a process.
+func (s *site) follow(p *fault.Process) {
+	s.proxy.Follow(p)
+	names := map[string]string{"Observe": "GET thing", "FindCreated": "GET things", "Create": "POST thing", "Update": "PUT thing", "Delete": "DELETE thing"}
+	s.things.Do(func(all *thing.System) {
+		all.Fault = func(verb string) (refuse, lose error) {
+			if name, ok := names[verb]; ok {
+				return p.Request(name)
+			}
+			return nil, nil
+		}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -296,4 +298,104 @@ func (c *Cloud) NewKey(ctx context.Context, project string) (string, error) {
 		return "", err
 	}
 	return key.Key, nil
+}
+
+// A Class is a sort of violation.
+type Class string
+
+// Classes of violations.
+const (
+	Leaked          Class = "leaked"           // an external resource of no object, or an object of a deleted claim
+	Duplicated      Class = "duplicated"       // a second one of an object, or a second managed resource of a claim
+	CredentialsLost Class = "credentials-lost" // a connection Secret that does not open the server
+	Stuck           Class = "stuck"            // an object that does not get its result in time
+	NeedsHuman      Class = "needs-human"      // an object that needs manual intervention, though its kind never should
+	BoundTwice      Class = "bound-twice"      // a managed resource that several claims are bound to
+)
+
+// Classes returns all classes.
+func Classes() []Class {
+	return []Class{Leaked, Duplicated, CredentialsLost, Stuck, NeedsHuman, BoundTwice}
+}
+
+// A Violation is what an operation left that it may not leave.
+type Violation struct {
+	Class Class
+	What  string
+}
+
+// Violations returns what no operation may leave. Managed resources that were released by deleted claims may stay.
+func Violations(claims []resource.Claim, objects []resource.Managed, all []External) []Violation {
+	var external, managed []belonging
+	for _, e := range all {
+		external = append(external, belonging{e.Owner, e.String()})
+	}
+	for _, o := range objects {
+		mg, bindable := o.(resource.BindableManaged)
+		if !bindable || mg.GetClaimReference() == nil {
+			continue
+		}
+		of := mg.GetClaimReference().UID
+		exists := slices.ContainsFunc(claims, func(c resource.Claim) bool { return c.GetUID() == of })
+		if exists || mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
+			managed = append(managed, belonging{of, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
+		}
+	}
+	return slices.Concat(unpaired(objects, external), unpaired(claims, managed), contended(claims))
+}
+
+// A belonging is an external resource of an object, or a managed resource of a claim.
+type belonging struct {
+	of   types.UID
+	what string
+}
+
+// unpaired finds belongings of no owner, and those beyond one for each owner.
+func unpaired[T client.Object](owners []T, all []belonging) (found []Violation) {
+	has := map[types.UID]int{}
+	for _, o := range owners {
+		has[o.GetUID()] = 1
+	}
+	for _, b := range all {
+		switch has[b.of]++; has[b.of] {
+		case 1:
+			has[b.of]--
+			found = append(found, Violation{Leaked, fmt.Sprintf("%s, created for %q", b.what, b.of)})
+		case 2:
+		default:
+			found = append(found, Violation{Duplicated, fmt.Sprintf("%s, created for %q too: %v", b.what, b.of, all)})
+		}
+	}
+	return found
+}
+
+// contended finds managed resources that several claims are bound to.
+func contended(claims []resource.Claim) (found []Violation) {
+	users := map[string]string{}
+	for _, claim := range claims {
+		ref := claim.GetResourceReference()
+		if ref == nil || claim.GetBindingPhase() != xpv1.BindingPhaseBound {
+			continue
+		}
+		if other := users[ref.Name]; other != "" {
+			found = append(found, Violation{BoundTwice, fmt.Sprintf("%s, to claims %s and %s", ref.Name, other, claim.GetName())})
+		}
+		users[ref.Name] = claim.GetName()
+	}
+	return found
+}
+
+// Reported returns nil if bowline leaks lists an object, and a warning event has the message that it prints.
+func Reported(ctx context.Context, c client.Client, o resource.Managed) error {
+	events, synced := &corev1.EventList{}, o.GetCondition(xpv1.TypeSynced).Message
+	if err := c.List(ctx, events, client.MatchingFields{"involvedObject.uid": string(o.GetUID())}); err != nil {
+		return err
+	}
+	problem := xpv1.FailureOf(o).Reason
+	listed := failure.IsLeak(problem) && (problem != failure.CreateInterrupted || meta.ExternalCreateIncomplete(o))
+	inEvent := slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Type == corev1.EventTypeWarning && e.Message == synced })
+	if synced == "" || !listed || !inEvent {
+		return fmt.Errorf("%s: %q is in bowline leaks: %t, in an event: %t", problem, synced, listed, inEvent)
+	}
+	return nil
 }

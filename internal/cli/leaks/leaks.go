@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,9 +79,7 @@ The exit code is 0 whether or not there are any.`,
 func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	status := inspect.Conditions(o)
 	problem := xpv1.FailureOf(&status).Reason
-	interrupted := problem == failure.CreateInterrupted && meta.ExternalCreateIncomplete(o)
-	others := []failure.Reason{failure.ConnectionDetailsLost, failure.ExternalNameLost, failure.OwnershipUnproven}
-	if !interrupted && !slices.Contains(others, problem) {
+	if !failure.IsLeak(problem) || problem == failure.CreateInterrupted && !meta.ExternalCreateIncomplete(o) {
 		return leak{}, false
 	}
 	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))

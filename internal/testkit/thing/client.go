@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind"
@@ -223,16 +224,30 @@ func (f Functions) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err := f.call(ctx, "Connect", func() error { return nil }); err != nil {
 		return nil, err
 	}
+	connecter, _, err := f.connecter()
+	if err != nil {
+		return nil, err
+	}
+	return connecter.Connect(ctx, mg)
+}
+
+// SetupWithManager adds a controller of Things to the manager, with the options of their kind and then the others.
+func (f Functions) SetupWithManager(mgr manager.Manager, o ...managed.ReconcilerOption) error {
+	_, own, err := f.connecter()
+	if err != nil {
+		return err
+	}
+	own = append(own, managed.WithExternalConnecter(f))
+	return managed.NewReconciler(mgr, resource.ManagedKind(ThingGroupVersionKind), append(own, o...)...).SetupWithManager(mgr)
+}
+
+func (f Functions) connecter() (managed.ExternalConnecter, []managed.ReconcilerOption, error) {
 	of := kind.System[*System]{
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
 		Refused:    func(error) bool { return true },
 		Identify:   func(s *System) xpv1.ExternalSystem { return s.Identity },
 	}
-	connecter, _, err := kind.NewConnecter(of, f.kind(), ThingGroupVersionKind.GroupKind(), f.System)
-	if err != nil {
-		return nil, err
-	}
-	return connecter.Connect(ctx, mg)
+	return kind.NewConnecter(of, f.kind(), ThingGroupVersionKind.GroupKind(), f.System)
 }
 
 func (s *System) kind() kind.Kind[*System, Parameters, Parameters, answer] {

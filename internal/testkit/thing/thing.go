@@ -32,6 +32,7 @@ var LocalGroupVersionKind = schema.GroupVersionKind{Group: "test.m.bowline.dev",
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster
+// +kubebuilder:resource:scope=Cluster,categories=managed
 // +bowline:nolint=provider-config it has none
 // +bowline:nolint=settings it observes what was set
 type Thing struct {
