@@ -79,7 +79,7 @@ func confinement(t *testing.T, w *world) {
 		}
 	}
 	yes, no := ptr.To(true), ptr.To(false)
-	own := teamRole("confined", func(p *v1alpha1.RoleParameters) { p.Login, p.CreateDB, p.Superuser = yes, yes, no })
+	own := teamRole("confined", func(p *v1alpha1.RoleParameters) { p.Login, p.CreateDB, p.Superuser = yes, no, no })
 	w.through(t, shared.Name, own)
 	w.Settled(t, own)
 	schema := &namespacedv1alpha1.Schema{ObjectMeta: named("confined-schema")}
@@ -100,6 +100,7 @@ func confinement(t *testing.T, w *world) {
 		teamRole("confined-root", func(p *v1alpha1.RoleParameters) { p.Superuser, p.CreateRole = yes, yes }): "createRole, superuser would give",
 		teamRole("confined-rls", func(p *v1alpha1.RoleParameters) { p.BypassRLS = yes }):                     "bypassRls would give",
 		teamRole("confined-copy", func(p *v1alpha1.RoleParameters) { p.Replication = yes }):                  "replication would give",
+		teamRole("confined-maker", func(p *v1alpha1.RoleParameters) { p.CreateDB = yes }):                    "createDb would give",
 		initially: "superuser would give", schema: `owner "of-others" is not a role of`,
 		teamMember("confined-member", theirs.Name):                  `target.role "of-others" is not a role of namespace`,
 		teamMember("confined-program", "pg_execute_server_program"): `"pg_execute_server_program" is not a role of`,

@@ -61,9 +61,11 @@ func (s *server) confine(ctx context.Context, mg resource.Managed, want any) err
 // templates are the databases that all may copy.
 var templates = []string{"template1", "template0"}
 
+// confinePowers refuses also createDb: the role could give its databases the name and the label of one that another namespace lost.
 func confinePowers(mg resource.Managed, want *postgresql.Role) error {
 	powers := map[string]*bool{
-		"bypassRls": want.BypassRLS, "createRole": want.CreateRole, "replication": want.Replication, "superuser": want.Superuser,
+		"bypassRls": want.BypassRLS, "createDb": want.CreateDB, "createRole": want.CreateRole, "replication": want.Replication,
+		"superuser": want.Superuser,
 	}
 	var set []string
 	for field, value := range powers {
@@ -75,7 +77,8 @@ func confinePowers(mg resource.Managed, want *postgresql.Role) error {
 		return nil
 	}
 	slices.Sort(set)
-	return escalation(mg, strings.Join(set, ", ")+" would give the role power over the databases of other namespaces: leave it out, or set it to false", "")
+	return escalation(mg, strings.Join(set, ", ")+" would give the role power over the databases of other namespaces, or over their names: "+
+		"leave it out, or set it to false, and create databases as objects of kind Database", "")
 }
 
 // confineSettings refuses settings for superusers: PostgreSQL applies what a superuser stored to the sessions of everyone.
