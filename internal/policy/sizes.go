@@ -25,7 +25,7 @@ const (
 	mostCode       = 62_300
 	mostTests      = 55_200
 	mostPackage    = 1500  // of code
-	mostManaged    = 5_410 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostManaged    = 5_420 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1450  // of code that publishes and copies connection Secrets
 )
 

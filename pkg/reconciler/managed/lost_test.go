@@ -35,6 +35,20 @@ func recreatePolicy(p xpv1.RecreatePolicy) act {
 	return edit(func(mg *thing.Thing) { mg.Spec.RecreatePolicy = p })
 }
 
+// vanishesAfter has the external resources vanish before the call that follows the next one of a verb.
+func vanishesAfter(verb string) act {
+	called := false
+	return func(s *stage) {
+		s.play(faults(func(next string) (refuse, lose error) {
+			if called {
+				clear(s.system.Resources)
+			}
+			called = next == verb
+			return nil, nil
+		}))
+	}
+}
+
 // An external resource that held data and is gone is created again only with permission.
 func TestLostResource(t *testing.T) {
 	vanishes := then(later(time.Minute), wiped, forget, pass)
@@ -72,6 +86,9 @@ func TestLostResource(t *testing.T) {
 			}
 			s.system.Endpoint = "elsewhere"
 		}, try, drift("Unknown ReconcileError []")},
+		"it vanishes during an update (N38)": {holdsData, pass, resize(7), vanishesAfter("Update"), forget, pass, stays},
+		"it vanishes during an update, and held no data (R90)": {pass, resize(7), vanishesAfter("Update"), pass,
+			sees("Ready=Unavailable Synced=ReconcileSuccess"), forget, pass, sees(ready), resources(1), calls("Create", 1)},
 		"it is restored (N38)":                   {isLost, give(thing.Resource{Size: 1}), forget, pass, sees(ready), calls("Create", 0)},
 		"a person permits it by UID, once (N38)": {isLost, forget, permittedByUID, recreated, unused, vanishes, stays},
 		"of an adopted one, too (N38)":           {holdsData, adopted, vanishes, forget, permittedByUID, recreated, unused, vanishes, stays},

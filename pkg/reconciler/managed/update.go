@@ -33,7 +33,16 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if p.observation.ResourceUpToDate && !p.inputs.rotated && !p.mustSend() || !p.allows(xpv1.ManagementActionUpdate) {
 		return flow.Next()
 	}
-	return flow.Run(ctx, p, r.storeSpec, r.giveInputs, r.giveDetails, r.perform(verbUpdate), r.observe, r.publish)
+	return flow.Run(ctx, p, r.storeSpec, r.giveInputs, r.giveDetails, r.perform(verbUpdate), r.observe, r.own, stillExists, r.publish)
+}
+
+// stillExists leaves a resource that vanished during its update to the next pass: what this one found before is no longer so.
+func stillExists(_ context.Context, p *pass) outcome {
+	if p.observation.ResourceExists {
+		return flow.Next()
+	}
+	p.noteCondition(xpv1.Unavailable().WithMessage("The external resource does not exist."))
+	return flow.Await(0, "The external resource vanished during its update.")
 }
 
 // updateEnded records the result of Update. Updates that leave a difference are reported once per change of the spec.
