@@ -255,7 +255,7 @@ func TestRefusedClaimsWake(t *testing.T) {
 		},
 		"a quota that is raised (R270)": func(w *world) {
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "full"}}
-			quota.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("1")} // the source
+			quota.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("0")} // the source may not be counted yet
 			w.create(quota, w.newClass(nil))
 			w.Eventually(w.t, "the quota counts", func(ctx context.Context) error {
 				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || quota.Status.Used == nil {
