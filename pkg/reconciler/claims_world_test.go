@@ -254,16 +254,18 @@ func TestRefusedClaimsWake(t *testing.T) {
 			w.shown("orders", xpv1.ReasonAvailable)
 		},
 		"a quota that is raised (R270)": func(w *world) {
+			w.create(w.newClass(nil), w.newClaim("orders", nil))
+			w.shown("orders", xpv1.ReasonAvailable)
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "full"}}
-			quota.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("0")} // the source may not be counted yet
-			w.create(quota, w.newClass(nil))
+			quota.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("0")}
+			w.create(quota)
 			w.Eventually(w.t, "the quota counts", func(ctx context.Context) error {
 				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || quota.Status.Used == nil {
 					return fmt.Errorf("%v, %v", quota.Status, err)
 				}
 				return nil
 			})
-			w.create(w.newClaim("orders", nil))
+			w.delete(w.connectionSecret("orders-connection", nil))
 			w.says("orders", "resource quota")
 			w.edit(quota, func() { quota.Spec.Hard["count/secrets"] = quantity.MustParse("5") })
 			w.shown("orders", xpv1.ReasonAvailable)
