@@ -198,7 +198,11 @@ func refuseUnfinished(dataDir string) error {
 func WriteFile(path string, content []byte) error { return files.Write(path, content, 0o600) }
 
 func (s *Server) startFolder(context.Context) (func() error, error) {
-	if err := PrepareFolder(s.cfg.DataDir); err != nil {
+	err := PrepareFolder(s.cfg.DataDir)
+	if err == nil {
+		err = checkSpace(s.cfg.DataDir, s.free)
+	}
+	if err != nil {
 		return nil, err
 	}
 	lock, err := acquireLock(s.cfg.DataDir)

@@ -9,7 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/apiserver"
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
 )
+
+// spaceForStart is what remains free after a start, for its own writes and those that follow until somebody frees some. A server that
+// started with less would soon end at a write that fails.
+const spaceForStart = apiserver.SpaceForCreate / 8
+
+// CheckSpace refuses a start for which the disk of a data folder has no space. Run does so itself, too.
+func CheckSpace(dataDir string) error { return checkSpace(dataDir, freeSpace) }
+
+func checkSpace(dataDir string, freeIn func(string) (uint64, error)) error {
+	free, err := freeIn(dataDir)
+	if needed := spaceForStart + etcd.StartSpace(dataDir); err == nil && free < needed {
+		err = fmt.Errorf("the disk of data folder %s is full: a start needs %d MB of free space, and there are %d MB. Free %d MB and start again; "+
+			"no data is lost, and the servers of the local cloud that run continue to run", dataDir, needed>>20, free>>20, (needed-free+1<<20-1)>>20)
+	}
+	return err
+}
 
 // LowSpace reports how many bytes are free on the disk of a data folder, and whether that is so little that the server refuses new
 // objects. It permits them again when there is room.

@@ -5,10 +5,13 @@ package controlplane
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +22,36 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// A start that cannot succeed changes nothing, and says what to free. A killed server left the log file that a start would allocate.
+func TestFullDiskRefusesStart_N68(t *testing.T) {
+	dir := t.TempDir()
+	start := func(free uint64) *Server {
+		s := newServer(t, Config{DataDir: dir})
+		s.free = func(string) (uint64, error) { return free << 20, nil }
+		return s
+	}
+	refused := func(free uint64, want string) {
+		t.Helper()
+		before, err := os.ReadDir(dir)
+		must(t, err)
+		err = start(free).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), dir+" is full") || !strings.Contains(err.Error(), want) {
+			t.Errorf("with %d MB: %v", free, err)
+		}
+		if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+			t.Errorf("the folder had %v and has %v, %v", before, after, err)
+		}
+	}
+	refused(0, "Free 94 MB")
+	refused(92, "Free 2 MB")
+	run(t, start(1<<20))()
+	refused(0, "Free 94 MB")
+	run(t, start(94))()
+	must(t, os.WriteFile(filepath.Join(dir, "etcd", "member", "wal", "0.tmp"), make([]byte, wal.SegmentSizeBytes), 0o600))
+	refused(31, "Free 1 MB")
+	run(t, start(32))()
+}
 
 // The free space is that of a test: a real disk that is full would need rights that a machine for tests may lack.
 func TestNearlyFullDiskRefusesWrites(t *testing.T) {

@@ -57,7 +57,18 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 			return o.alreadyUp(ctx, std, pid)
 		case held:
 			return alreadyRuns(dataDir, pid)
-		case o.detach:
+		}
+		if err := o.Controllers.Validate(); err != nil {
+			return err
+		}
+		// The parts start side by side, would create the folder with modes of their own, and report a full disk in various ways.
+		if err := controlplane.PrepareFolder(dataDir); err != nil {
+			return err
+		}
+		if err := controlplane.CheckSpace(dataDir); err != nil {
+			return err
+		}
+		if o.detach {
 			return o.runDetached(ctx, std)
 		}
 		return o.run(ctx, std, log)
@@ -69,10 +80,6 @@ func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	begin := time.Now()
 	ready, err := daemon.ReadyWriter(std.Out)
 	if err != nil {
-		return err
-	}
-	// The parts start side by side and would create the folder with modes of their own.
-	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
 		return err
 	}
 	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger
@@ -93,12 +100,6 @@ func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 
 // runDetached starts this program again in the background and prints its welcome.
 func (o upOptions) runDetached(ctx context.Context, std Streams) error {
-	if err := o.Controllers.Validate(); err != nil {
-		return err
-	}
-	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
-		return err
-	}
 	welcome, err := daemon.Start(ctx, daemon.Command{Name: o.program, Args: o.arguments(), Log: datadir.LogPath(o.DataDir)})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +57,16 @@ func Start(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*
 		return nil, errors.Join(err, s.closeFolder())
 	}
 	return s, nil
+}
+
+// StartSpace returns how many bytes of the disk a start allocates, in whole megabytes: those of the next log file, which a killed server
+// left.
+func StartSpace(dataDir string) uint64 {
+	next, err := os.Stat(filepath.Join(dataDir, "etcd", "member", "wal", "0.tmp"))
+	if err == nil && next.Size() >= wal.SegmentSizeBytes {
+		return 0
+	}
+	return uint64(wal.SegmentSizeBytes>>20+1) << 20
 }
 
 // open starts etcd in a goroutine of its own: etcd ends that goroutine if it cannot read its files, and cannot be interrupted.
