@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,8 @@ Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 		if err := plane.RefuseRestored(dataDir); err != nil {
 			return err
 		}
-		if pid, held := awaitEnd(ctx, std.Out, dataDir); held {
-			return alreadyRuns(dataDir, pid)
+		if pid, err := awaitEnd(ctx, std.Out, dataDir); err != nil || pid != 0 {
+			return cmp.Or(err, alreadyRuns(dataDir, pid))
 		}
 		server, service, err := plane.APIServer(dataDir, options, log)
 		if err != nil {
@@ -73,46 +74,35 @@ func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
 	return nil
 }
 
-// serve makes a command run a server of a data folder until a signal. The error of a locked folder contains the next command.
+// serve makes a command run a server of a data folder until a signal.
 func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(_ context.Context, dataDir string, _ *logs.Logs) error) {
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		dataDir, err := folder.Server()
 		if err != nil {
 			return err
 		}
-		err = run(ctx, dataDir, log)
-		if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
-			return alreadyRuns(dataDir, locked.PID)
-		}
-		return err
+		return run(ctx, dataDir, log)
 	})
 }
 
-const (
-	endLimit    = 10 * time.Second // for a process that ends: its threads may wait for the disk
-	endInterval = 50 * time.Millisecond
-)
+const endLimit = 10 * time.Second // for a process that ends: its threads may wait for the disk
 
-// awaitEnd returns when no process holds the data folder. It returns a process that serves at once, and one that does not, since it was
-// killed, stops, starts or hangs, after endLimit.
-func awaitEnd(ctx context.Context, out io.Writer, dataDir string) (pid int, held bool) {
+// awaitEnd returns 0 when no process holds the data folder. It returns the id of a process that serves at once, and of one that does not,
+// since it was killed, stops, starts or hangs, after endLimit.
+func awaitEnd(ctx context.Context, out io.Writer, dataDir string) (pid int, err error) {
 	for begin, reported := time.Now(), false; ; reported = true {
-		if pid, held = controlplane.Holder(dataDir); !held {
-			return 0, false
+		server, err := daemon.Find(dataDir)
+		if server == nil {
+			return 0, err
 		}
-		if _, announced := datadir.ReadRunFile(dataDir, pid); announced && plane.Healthy(ctx, dataDir) ||
+		if _, announced := datadir.ReadRunFile(dataDir, server.Pid); announced && plane.Healthy(ctx, dataDir) ||
 			time.Since(begin) > endLimit || ctx.Err() != nil {
-			return pid, true
+			return server.Pid, nil
 		}
 		if !reported {
-			fmt.Fprintf(out, "Waiting for process %d, which uses %s but does not serve\n", pid, dataDir)
+			fmt.Fprintf(out, "Waiting for process %d, which uses %s but does not serve\n", server.Pid, dataDir)
 		}
-		if server, err := daemon.Find(dataDir); err == nil && server != nil {
-			_, _ = server.WaitEnd(ctx, endInterval) // it has closed its files and ports then
-			_ = server.Release()
-		} else {
-			<-time.After(endInterval)
-		}
+		_, _ = server.WaitEnd(ctx, 50*time.Millisecond) // a process that ended has closed its files and ports
 	}
 }
 

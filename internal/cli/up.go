@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,11 +53,12 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 	o.Controllers.AddFlags(cmd.Flags())
 	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
 		o.DataDir = dataDir
-		switch pid, held := awaitEnd(ctx, std.Out, dataDir); {
-		case held && o.detach:
+		pid, err := awaitEnd(ctx, std.Out, dataDir)
+		if err != nil || pid != 0 && !o.detach {
+			return cmp.Or(err, alreadyRuns(dataDir, pid))
+		}
+		if pid != 0 {
 			return o.alreadyUp(ctx, std, pid)
-		case held:
-			return alreadyRuns(dataDir, pid)
 		}
 		if err := o.Controllers.Validate(); err != nil {
 			return err

@@ -40,9 +40,6 @@ type Plane struct {
 
 // Start starts the API server and the cloud side by side, then the controllers, which use both.
 func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datadir.RunFile, error) {
-	if err := p.Controllers.Validate(); err != nil {
-		return datadir.RunFile{}, err
-	}
 	restored, isRestored, err := datadir.ReadRestored(p.DataDir)
 	if err != nil {
 		return datadir.RunFile{}, err
