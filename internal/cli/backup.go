@@ -86,7 +86,9 @@ such systems.`,
 			if len(moved.Ports) > 0 {
 				fmt.Fprintf(std.Out, "%d servers have other ports than in %s, which still exists or has them\n", len(moved.Ports), manifest.Original.Folder)
 			}
-			_, err = fmt.Fprintf(std.Out, "Start it with: bowline up --detach%s\n", datadir.Argument(dataDir))
+			_, err = fmt.Fprintf(std.Out, "Systems outside of the local cloud are set to the state of the backup when it starts. What was created there since "+
+				"the backup is unknown to it:\nsee docs/guides/operations.md, section \"Backup and restore\"\nStart it with: bowline up --detach%s\n",
+				datadir.Argument(dataDir))
 			return err
 		},
 	}
