@@ -39,7 +39,7 @@ func (t *attempt) check(ctx context.Context, why error) (found []inspect.Violati
 	case why != nil:
 		found = append(found, inspect.Violation{Class: inspect.Stuck, What: fmt.Sprintf("after %s: %v", patience, why)})
 	}
-	objects, objectsErr := t.site.objects(ctx)
+	objects, objectsErr := listed[resource.Managed](ctx, t.site)
 	all, allErr := t.site.external(ctx)
 	claims, claimsErr := listed[resource.Claim](ctx, t.site)
 	if err := errors.Join(objectsErr, allErr, claimsErr); err != nil {
@@ -117,7 +117,7 @@ func (t *attempt) settled(ctx context.Context) error {
 
 // healthy returns nil if all objects are Ready as declared, and the external resource is as the object declares.
 func (t *attempt) healthy(ctx context.Context) error {
-	objects, err := t.site.objects(ctx)
+	objects, err := listed[resource.Managed](ctx, t.site)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (t *attempt) configsDeleted(ctx context.Context) error {
 
 // allDeleted returns nil if all objects, and the claim, are deleted.
 func (t *attempt) allDeleted(ctx context.Context) error {
-	objects, err := t.site.objects(ctx)
+	objects, err := listed[resource.Managed](ctx, t.site)
 	for _, o := range objects {
 		if isReady(o) == errNeedsHuman {
 			return errNeedsHuman
@@ -274,7 +274,7 @@ func (t *attempt) bound(ctx context.Context) error {
 		return err
 	}
 	t.claim, t.object = claim, b.Managed
-	all, err := t.site.objects(ctx)
+	all, err := listed[resource.Managed](ctx, t.site)
 	if err == nil && len(all) != 1 {
 		err = fmt.Errorf("there are %d managed resources", len(all))
 	}

@@ -175,10 +175,6 @@ func empties() (all []client.Object) {
 	return append(all, &thing.Thing{})
 }
 
-func (s *site) objects(ctx context.Context) ([]resource.Managed, error) {
-	return listed[resource.Managed](ctx, s)
-}
-
 // listed returns all objects of the site in a role.
 func listed[T client.Object](ctx context.Context, s *site) (all []T, err error) {
 	for _, empty := range s.kinds {

@@ -83,8 +83,8 @@ type System struct {
 	Stubborn bool
 	// Poll is the poll interval of clients. Zero: that of the reconciler.
 	Poll time.Duration
-	// Hang is the verb whose calls block until their context ends.
-	Hang string
+	// Latency is how long a call of a verb takes, unless its context ends first: then it does nothing.
+	Latency func(verb string) time.Duration
 	// SlowDelete: deletion lasts until the test removes the resource.
 	SlowDelete bool
 	// Hidden resources are not observed, as in an eventually consistent system.
@@ -142,9 +142,12 @@ func (s *System) call(ctx context.Context, verb string, work func() error) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Calls = append(s.Calls, verb)
-	if s.Hang == verb {
-		<-ctx.Done()
-		return ctx.Err()
+	if s.Latency != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(s.Latency(verb)):
+		}
 	}
 	var refuse, lose error
 	if s.Fault != nil {

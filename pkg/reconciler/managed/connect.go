@@ -40,9 +40,8 @@ func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
 }
 
 // disconnectFrom disconnects a client, whose errors may repeat secrets.
-func (r *Reconciler) disconnectFrom(
-	ctx context.Context, external ExternalClient, mg resource.Managed, secrets func(context.Context) [][]byte,
-) {
+func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient, mg resource.Managed,
+	secrets func(context.Context) [][]byte) {
 	d, ok := optional[Disconnecter](external)
 	if !ok {
 		return
@@ -86,9 +85,8 @@ func (r *Reconciler) call(ctx context.Context, v verb, external ExternalClient, 
 }
 
 // read makes a call that changes nothing.
-func read[R any](
-	ctx context.Context, r *Reconciler, v verb, p *pass, do func(context.Context, resource.Managed) (R, error),
-) (result R, err error) {
+func read[R any](ctx context.Context, r *Reconciler, v verb, p *pass,
+	do func(context.Context, resource.Managed) (R, error)) (result R, err error) {
 	p.setNoted()
 	defer keepName(p.managed)()
 	ctx, end := r.beginCall(ctx, v)

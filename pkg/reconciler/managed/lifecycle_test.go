@@ -209,7 +209,9 @@ func (s *stage) wroteStatus() int {
 func TestTimeout(t *testing.T) {
 	hangs := func(verb string, reason event.Reason, given act) []act {
 		return []act{with(managed.WithTimeout(300 * time.Millisecond)), pass, given, forget,
-			system(func(sys *thing.System) { sys.Hang = verb }),
+			system(func(sys *thing.System) {
+				sys.Latency = func(called string) time.Duration { return map[string]time.Duration{verb: time.Hour}[called] }
+			}),
 			func(s *stage) {
 				if began := time.Now(); s.pass() < 0 || time.Since(began) > 10*time.Second {
 					s.t.Errorf("the pass took %s", time.Since(began))
@@ -221,6 +223,33 @@ func TestTimeout(t *testing.T) {
 		"Observe that hangs (R47, R49)": hangs("Observe", managed.ReasonCannotObserve, forget),
 		"Update that hangs (R47, R49)":  hangs("Update", managed.ReasonCannotUpdate, size(2)),
 		"Delete that hangs (R47, R49)":  hangs("Delete", managed.ReasonCannotDelete, deleted),
+	})
+}
+
+// A slow external system is served like any other. By default, a third of the deadline is 20 seconds.
+func TestSlowSystem(t *testing.T) {
+	const deadline = 900 * time.Millisecond
+	slow := func(change time.Duration) act {
+		return then(with(managed.WithTimeout(deadline)), system(func(sys *thing.System) {
+			sys.Latency = func(verb string) time.Duration {
+				if verb == "Create" || verb == "Update" || verb == "Delete" {
+					return change
+				}
+				return deadline / 3
+			}
+		}))
+	}
+	ends := func(state string, size int) act {
+		return until(state, func(s *stage) bool {
+			s.clock = s.clock.Add(time.Minute) // a loaded machine may need several passes
+			return s.state() == state && s.has().Size == size
+		})
+	}
+	life := then(func(s *stage) { s.begin() }, ends(ready, 1), size(2), ends(ready, 2), resources(1), deleted, ends(gone, 0))
+	playBoth(t, scripts{
+		"chosen names (R47, N70)": {slow(deadline / 3), life},
+		"tokens (R47, N70)":       {replays, slow(deadline / 3), life},
+		"calls in the background outlast a deadline (R197, N70)": {inBackground, slow(2 * deadline), life},
 	})
 }
 

@@ -64,7 +64,7 @@ func WithVendorNames() ReconcilerOption { return WithDefaultName(nil) }
 // which may cost a request (N54).
 func WithLabels() ReconcilerOption { return func(r *Reconciler) { r.labels = true } }
 
-// WithTimeout bounds one pass, and so every call to the external system (R47). Default: 1 minute.
+// WithTimeout bounds a pass up to the observation, then what follows it, and so every call (R47, N70). Default: 1 minute.
 func WithTimeout(d time.Duration) ReconcilerOption { return func(r *Reconciler) { r.timeout = d } }
 
 // WithPollInterval sets how often a settled object's external resource is observed (R224). Each object's share of a

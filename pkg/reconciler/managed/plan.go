@@ -51,10 +51,8 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 		return Plan{}, err
 	}
 	p.planning = true
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
 	defer r.disconnect(ctx, p)
-	o := r.run(ctx, p, r.planning(own)...)
+	o := r.run(r.planning(own)...)(ctx, p)
 	detached, done := detach(ctx)
 	defer done()
 	if o.Err != nil {

@@ -129,13 +129,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*r.timeout)
 	defer cancel()
 	ctx, span := r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
 	defer span.End()
 	defer r.disconnect(ctx, p)
 	defer r.announceDeletion(ctx, mg)()
-	return r.settle(ctx, p, r.run(ctx, p, r.lifecycle(mg)...))
+	look, act := r.lifecycle(mg)
+	return r.settle(ctx, p, flow.Run(ctx, p, r.run(look...), r.run(act...)))
 }
 
 // forget drops what the process knows of an object that was deleted.
@@ -145,14 +146,14 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 	r.instruments.kind.Drifted(name, false)
 }
 
-// lifecycle is the order of everything. Read it first.
-func (r *Reconciler) lifecycle(mg resource.Managed) []step {
+// lifecycle is the order of everything. Read it first. What follows the observation has a deadline of its own (N70).
+func (r *Reconciler) lifecycle(mg resource.Managed) (look, act []step) {
 	if meta.WasDeleted(mg) {
-		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe,
-			r.deleteExternal, r.finalize}
+		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe},
+			[]step{r.deleteExternal, r.finalize}
 	}
-	return []step{r.guard, r.prepare, r.initialize, r.resolve, r.connect, r.recover, r.observe, r.own, r.create, r.publish,
-		r.beginRotation, r.update, r.endRotation, r.adopt, r.report}
+	return []step{r.guard, r.prepare, r.initialize, r.resolve, r.connect, r.recover, r.observe},
+		[]step{r.own, r.create, r.publish, r.beginRotation, r.update, r.endRotation, r.adopt, r.report}
 }
 
 // A step does one thing and returns an outcome. Steps never write status, emit events or choose the requeue: they note conditions and
@@ -161,13 +162,18 @@ type step = flow.Step[*pass]
 
 type outcome = flow.Outcome
 
-// run runs steps. A panic of the provider's code is an error of the object; other objects are reconciled as before.
-func (r *Reconciler) run(ctx context.Context, p *pass, steps ...step) (o outcome) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			r.logPanic(ctx, p.managed, "", cause, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
-			o = failed(ReasonPanicked, errors.New("the provider's code panicked, which is a bug in the provider: see the controller's log"))
-		}
-	}()
-	return flow.Run(ctx, p, steps...)
+// run returns a step that runs others with a deadline. A panic of the provider's code is an error of the object; other objects are
+// reconciled as before.
+func (r *Reconciler) run(steps ...step) step {
+	return func(whole context.Context, p *pass) (o outcome) {
+		ctx, cancel := context.WithTimeout(whole, r.timeout)
+		context.AfterFunc(whole, cancel) // not before: a client may keep the context that it was connected with
+		defer func() {
+			if cause := recover(); cause != nil {
+				r.logPanic(ctx, p.managed, "", cause, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
+				o = failed(ReasonPanicked, errors.New("the provider's code panicked, which is a bug in the provider: see the controller's log"))
+			}
+		}()
+		return flow.Run(ctx, p, steps...)
+	}
 }
