@@ -12,6 +12,19 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
+func TestRolesWithLabel(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	own := newRole(t, s, postgresql.Role{Comment: ptr("text"), Labels: map[string]string{"marked": "a b", "more": "c"}}).Name
+	newRole(t, s, postgresql.Role{Labels: map[string]string{"marked": "a bc"}})
+	newRole(t, s, postgresql.Role{Labels: map[string]string{"un-marked": "a b"}})
+	newRole(t, s, postgresql.Role{Comment: ptr("bowline: marked=a+b\nand more text"), Labels: map[string]string{"more": "c"}})
+	got, err := s.RolesWithLabel(t.Context(), "marked", "a b")
+	if diff := cmp.Diff([]string{own}, got); err != nil || diff != "" {
+		t.Errorf("%v -want +got:\n%s", err, diff)
+	}
+}
+
 func TestUntrusted_N66(t *testing.T) {
 	t.Parallel()
 	s := connect(t)

@@ -56,12 +56,12 @@ func (x *Role) read(ctx context.Context, e executor) (*Role, error) {
 		FROM pg_roles WHERE rolname = $1`, x.Name)
 }
 
-// RolesWithLabel returns the names of the roles that have a label.
+// RolesWithLabel returns the names of the roles that have a label, which is in the last line of the comment.
 func (s *Server) RolesWithLabel(ctx context.Context, key, value string) (found []string, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		found, err = names(ctx, c, `
-			SELECT rolname::text FROM pg_roles WHERE strpos(shobj_description(oid, 'pg_authid'), $1) > 0 ORDER BY 1`,
-			url.QueryEscape(key)+"="+url.QueryEscape(value))
+		found, err = names(ctx, c, `SELECT rolname::text FROM pg_roles WHERE strpos(';' ||
+			substring(shobj_description(oid, 'pg_authid') FROM '(?:^|\n)bowline: ([^\n]*)$') || ';', $1) > 0 ORDER BY 1`,
+			";"+url.QueryEscape(key)+"="+url.QueryEscape(value)+";")
 		return err
 	})
 	return found, err
