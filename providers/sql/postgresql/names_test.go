@@ -142,6 +142,18 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 		"comment that looks like labels": {func(ctx context.Context) error {
 			return postgresql.Update(ctx, s, postgresql.Database{Name: d, Comment: ptr("x\nbowline: a=b")})
 		}, postgresql.IsInvalid, "labels"},
+		"target with a field of others": {func(ctx context.Context) error {
+			on := postgresql.Target{Kind: postgresql.OnTable, Role: name, Database: d, Schema: "public"}
+			return postgresql.Update(ctx, s, postgresql.Grant{Role: name, On: on, Privileges: []string{"SELECT"}})
+		}, postgresql.IsInvalid, "target.role must not be set for kind Table"},
+		"target without a field": {func(ctx context.Context) error {
+			on := postgresql.Target{Kind: postgresql.OnTable, Database: d}
+			return postgresql.Update(ctx, s, postgresql.Grant{Role: name, On: on, Privileges: []string{"SELECT"}})
+		}, postgresql.IsInvalid, "target.schema is required for kind Table"},
+		"target with names of nothing": {func(ctx context.Context) error {
+			on := postgresql.Target{Kind: postgresql.OnDatabase, Database: d, Names: []string{name}}
+			return postgresql.Update(ctx, s, postgresql.Grant{Role: name, On: on, Privileges: []string{"CONNECT"}})
+		}, postgresql.IsInvalid, "target.names must not be set for kind Database"},
 		"text with NUL": {func(ctx context.Context) error {
 			return postgresql.Update(ctx, s, postgresql.Database{Name: d, Comment: ptr("\x00")})
 		}, postgresql.IsInvalid, "NUL"},

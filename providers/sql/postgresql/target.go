@@ -61,19 +61,18 @@ func (t Target) validate() error {
 			Hint: "It is one of Role, Database, Schema, Table, Sequence and Routine."}
 	}
 	for _, field := range []struct {
-		name           string
-		given, belongs bool
+		name                     string
+		given, allowed, required bool
 	}{
-		{"role", t.Role != "", t.Kind == OnRole}, {"database", t.Database != "", t.Kind != OnRole},
-		{"schema", t.Schema != "", inSchema || t.Kind == OnSchema},
+		{"role", t.Role != "", t.Kind == OnRole, true}, {"database", t.Database != "", t.Kind != OnRole, true},
+		{"schema", t.Schema != "", inSchema || t.Kind == OnSchema, true}, {"names", len(t.Names) > 0, inSchema, false},
 	} {
-		if field.given != field.belongs {
-			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target of kind %s: %s given %t, but needed %t",
-				t.Kind, field.name, field.given, field.belongs)}
+		if field.given && !field.allowed {
+			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target.%s must not be set for kind %s", field.name, t.Kind)}
 		}
-	}
-	if len(t.Names) > 0 && !inSchema {
-		return &Error{Code: codeBadValue, Message: fmt.Sprintf("target of kind %s takes no names", t.Kind)}
+		if field.allowed && field.required && !field.given {
+			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target.%s is required for kind %s", field.name, t.Kind)}
+		}
 	}
 	return nil
 }
