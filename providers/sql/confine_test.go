@@ -92,6 +92,8 @@ func confinement(t *testing.T, w *world) {
 	reader, clone := teamMember("confined-reader", ""), teamDatabase("confined-clone", own.Name)
 	reader.Spec.ForProvider.Target = v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: &payroll.Name}
 	reader.Spec.ForProvider.Privileges, clone.Spec.ForProvider.Template = []string{"TEMPORARY"}, &payroll.Name
+	hidden := teamDatabase("confined-hidden", theirs.Name)
+	hidden.Spec.ForProvider.Settings = map[string]string{"role": "confined-missing"} // what does not exist yet hides no refusal
 	initially := &namespacedv1alpha1.Role{ObjectMeta: named("confined-initially")}
 	initially.Spec.InitProvider.Superuser = yes
 	permitted := []resource.Managed{teamDatabase("confined-db", own.Name), teamMember("confined-given", given.Name),
@@ -101,6 +103,7 @@ func confinement(t *testing.T, w *world) {
 		teamRole("confined-rls", func(p *v1alpha1.RoleParameters) { p.BypassRLS = yes }):                     "bypassRls would give",
 		teamRole("confined-copy", func(p *v1alpha1.RoleParameters) { p.Replication = yes }):                  "replication would give",
 		teamRole("confined-maker", func(p *v1alpha1.RoleParameters) { p.CreateDB = yes }):                    "createDb would give",
+		hidden:    `owner "of-others" is not a role of`,
 		initially: "superuser would give", schema: `owner "of-others" is not a role of`,
 		teamMember("confined-member", theirs.Name):                  `target.role "of-others" is not a role of namespace`,
 		teamMember("confined-program", "pg_execute_server_program"): `"pg_execute_server_program" is not a role of`,

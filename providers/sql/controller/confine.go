@@ -31,7 +31,7 @@ func (s *server) confine(ctx context.Context, mg resource.Managed, want any) err
 	}
 	switch want := want.(type) {
 	case *postgresql.Role:
-		return cmp.Or(confinePowers(mg, want), s.confineSettings(ctx, mg, want.Settings, want.Name))
+		return firstRefusal(confinePowers(mg, want), s.confineSettings(ctx, mg, want.Settings, want.Name))
 	case *postgresql.Grant:
 		if want.On.Kind == postgresql.OnRole {
 			return s.confineRole(ctx, mg, "target.role", want.On.Role)
@@ -39,16 +39,13 @@ func (s *server) confine(ctx context.Context, mg resource.Managed, want any) err
 		want.Within = map[string]string{meta.ExternalLabelNamespace: mg.GetNamespace()}
 		return s.confineDatabase(ctx, mg, "target.database", want.On.Database)
 	case *postgresql.Database:
-		err := cmp.Or(s.confineSettings(ctx, mg, want.Settings, ""), s.confineOwner(ctx, mg, want.Owner))
-		if err != nil || slices.Contains(templates, ptr.Deref(want.Template, templates[0])) {
-			return err
+		errs := []error{s.confineSettings(ctx, mg, want.Settings, ""), s.confineOwner(ctx, mg, want.Owner)}
+		if template := ptr.Deref(want.Template, templates[0]); !slices.Contains(templates, template) {
+			errs = append(errs, s.confineDatabase(ctx, mg, "template", template))
 		}
-		return s.confineDatabase(ctx, mg, "template", *want.Template)
+		return firstRefusal(errs...)
 	case *postgresql.Schema:
-		if err := s.confineDatabase(ctx, mg, "database", want.Database); err != nil {
-			return err
-		}
-		return s.confineOwner(ctx, mg, want.Owner)
+		return firstRefusal(s.confineDatabase(ctx, mg, "database", want.Database), s.confineOwner(ctx, mg, want.Owner))
 	case *postgresql.Extension:
 		if err := s.confineDatabase(ctx, mg, "database", want.Database); err != nil {
 			return err
@@ -56,6 +53,14 @@ func (s *server) confine(ctx context.Context, mg resource.Managed, want any) err
 		return s.confineTrust(ctx, mg, want)
 	}
 	return nil
+}
+
+// firstRefusal prefers refusals, and other failures, to what does not exist: that must not hide them.
+func firstRefusal(errs ...error) error {
+	if i := slices.IndexFunc(errs, func(err error) bool { return unlessNotFound(err) != nil }); i >= 0 {
+		return errs[i]
+	}
+	return cmp.Or(errs...)
 }
 
 // templates are the databases that all may copy.
@@ -87,20 +92,18 @@ func (s *server) confineSettings(ctx context.Context, mg resource.Managed, setti
 	if len(settings) == 0 {
 		return nil
 	}
+	restricted, err := s.Restricted(ctx, settings)
+	if len(restricted) > 0 {
+		err = escalation(mg, fmt.Sprintf("only a superuser may set %s, or no loaded library defines that: remove it from settings",
+			strings.Join(restricted, ", ")), "")
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := settings[name]
 		if slices.Contains(identities, strings.ToLower(name)) && value != self && value != "none" {
-			if err := s.confineRole(ctx, mg, "settings."+name, value); err != nil {
-				return err
-			}
+			err = firstRefusal(err, s.confineRole(ctx, mg, "settings."+name, value))
 		}
 	}
-	restricted, err := s.Restricted(ctx, settings)
-	if err != nil || len(restricted) == 0 {
-		return err
-	}
-	return escalation(mg, fmt.Sprintf("only a superuser may set %s, or no loaded library defines that: remove it from settings",
-		strings.Join(restricted, ", ")), "")
+	return err
 }
 
 // identities are the settings whose value is a role.
