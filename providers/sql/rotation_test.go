@@ -121,6 +121,32 @@ func (w *world) opensOnly(t *testing.T, name string, former []byte) {
 	}
 }
 
+// refusedRotation is part of an update that the server refuses for a while: the former password works until the new one is in the Secret.
+func refusedRotation(t *testing.T, w *world) {
+	tenant := w.tenants(t, "rotation-refused")[0]
+	secret := w.secret(t, tenant.Name)
+	holder, err := w.session(t, tenant.Name, string(secret["password"]), tenant.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"BEGIN", fmt.Sprintf("ALTER DATABASE %q CONNECTION LIMIT 9", tenant.Name)} {
+		if _, err := holder.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.merge(t, tenant, `{"spec":{"forProvider":{"connectionLimit":5}}}`)
+	at := w.requestRotation(t, tenant)
+	w.reports(t, tenant, "rotating the credentials")
+	if err := w.open(t, secret, "postgres"); err != nil {
+		t.Errorf("the connection Secret while the rotation is refused: %v", err)
+	}
+	if err := holder.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.rotated(t, tenant, at)
+	w.opensOnly(t, tenant.Name, secret["password"])
+}
+
 // rotation gives roles and tenants new credentials, once for each request.
 func rotation(t *testing.T, w *world) {
 	all := []resource.Managed{w.newLogin(t, "rotated-role"), w.newTenant(t, "rotated-tenant")}

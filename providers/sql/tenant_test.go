@@ -161,7 +161,7 @@ func twoTenants(t *testing.T, w *world) {
 
 // interruptedCreate undoes the end of a creation, which the provider repeats.
 func interruptedCreate(t *testing.T, w *world) {
-	all := w.tenants(t, "without-database", "without-role", "closed")
+	all := w.tenants(t, "without-database", "without-role", "closed", "closed-to-its-owner")
 	owner := w.postgres.Config().Username
 	for i, undo := range []func(name string) error{
 		func(name string) error {
@@ -176,6 +176,9 @@ func interruptedCreate(t *testing.T, w *world) {
 		},
 		func(name string) error {
 			return postgresql.Update(t.Context(), w.server, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
+		},
+		func(name string) error {
+			return w.open(t, w.secret(t, name), "postgres", fmt.Sprintf("REVOKE ALL ON DATABASE %q FROM %[1]q", name))
 		},
 	} {
 		secret := w.secret(t, all[i].Name)
@@ -258,30 +261,6 @@ func (w *world) tenantOf(t *testing.T, user postgresql.Role, tenant string) *v1a
 	o.Spec.ProviderConfigReference.Name = config.Name
 	w.Create(t, o)
 	return o
-}
-
-// halfTenant is created by a role that may create roles but no databases, until it may.
-func halfTenant(t *testing.T, w *world) {
-	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
-	half := w.tenantOf(t, limited, "half")
-	w.Eventually(t, "the creation is tried again and again", func(context.Context) error {
-		log, err := w.postgres.Log()
-		if n := strings.Count(log, `CREATE DATABASE "half"`); n < 4 {
-			return fmt.Errorf("tried %d times, error %w", n, err)
-		}
-		return nil
-	})
-	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: half.Name}); err != nil {
-		t.Fatal(err)
-	}
-	w.reports(t, half, "permission denied")
-	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-		t.Errorf("phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
-	}
-	if err := postgresql.Update(t.Context(), w.server, postgresql.Role{Name: limited.Name, CreateDB: ptr.To(true)}); err != nil {
-		t.Fatal(err)
-	}
-	w.Settled(t, half)
 }
 
 // tiedTenants hold objects and privileges in each other's databases.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -113,19 +114,41 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 		return role, cmp.Or(failed, err)
 	}
 	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the role was renamed in the server: ask your platform team to rename it back",
-		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role of this object is named %q now, not %q: rename it back by ALTER ROLE "+
-			"%[1]q RENAME TO %[2]q, or, if this object is to have another one without its objects and privileges, remove the line with bowline-uid "+
-			"from its comment", renamed[0], want.Name)})
+		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role of this object is named %q, not %q: if it was renamed, rename it back by ALTER "+
+			"ROLE %[1]q RENAME TO %[2]q; if the annotation %[3]s was changed or lost, set that to %[1]s; if this object is to have another role "+
+			"without its objects and privileges, remove the line with bowline-uid from its comment", renamed[0], want.Name,
+			meta.AnnotationKeyExternalName)})
 }
 
 // getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
-// and stays if that is interrupted. It can only be deleted.
-func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database) (*postgresql.Database, error) {
+// and stays if that is interrupted. It can only be deleted. One that was renamed is not lost; oid is the one that the object had, or zero.
+func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database, oid uint32) (*postgresql.Database, error) {
 	d, err := get(ctx, s, mg, want)
 	if err == nil && d.Invalid && !meta.WasDeleted(mg) {
 		return nil, nil
 	}
-	return d, err
+	if !postgresql.IsNotFound(err) || oid == 0 || meta.WasDeleted(mg) || meta.CheckRecreate(mg, time.Now()) == nil {
+		return d, err
+	}
+	name, failed := s.DatabaseName(ctx, oid)
+	if failed != nil || name == "" {
+		return nil, cmp.Or(failed, err)
+	}
+	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the database was renamed in the server: ask your platform team to rename it back",
+		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q: rename it back by ALTER "+
+			"DATABASE %[1]q RENAME TO %[2]q, or, if the annotation %[3]s was changed or lost, set that to %[1]s; to create an empty one, set the "+
+			"annotation %[4]s to %[5]q", name, want.Name, meta.AnnotationKeyExternalName, meta.AnnotationKeyRecreate, mg.GetUID())})
+}
+
+// observedOID is that of the database which the object had, or zero.
+func observedOID(mg resource.Managed) uint32 {
+	o, ok := mg.(interface {
+		Observation() *v1alpha1.DatabaseObservation
+	})
+	if !ok {
+		return 0
+	}
+	return o.Observation().OID
 }
 
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
@@ -133,7 +156,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
 		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
-		d, err := getDatabase(ctx, s, r.Object, r.Want)
+		d, err := getDatabase(ctx, s, r.Object, r.Want, observedOID(r.Object))
 		if err != nil || d == nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	if unlessNotFound(err) != nil {
 		return nil, err
 	}
-	d, err := getDatabase(ctx, s, r.Object, postgresql.Database{Name: name})
+	d, err := getDatabase(ctx, s, r.Object, postgresql.Database{Name: name}, hadOID(r.Object))
 	switch {
 	case err != nil && !postgresql.IsNotFound(err):
 		return nil, err
@@ -87,6 +87,8 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, nil
 	case d == nil && ownerLabel(role.Labels) == string(r.Object.GetUID()) && !meta.WasDeleted(r.Object):
 		return nil, nil // the role alone is no tenant: its creation failed, or its data is lost
+	case d == nil && meta.WasDeleted(r.Object):
+		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels, OID: hadOID(r.Object)}, nil
 	case d == nil:
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
 	case meta.WasDeleted(r.Object) && role == nil && ownerLabel(d.Labels) != string(r.Object.GetUID()):
@@ -126,7 +128,7 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		is, want bool
 	}{
 		{"bypassRls", *role.BypassRLS, false}, {"createDb", *role.CreateDB, false}, {"createRole", *role.CreateRole, false},
-		{"login", *role.Login, true}, {"replication", *role.Replication, false}, {"superuser", *role.Superuser, false},
+		{"connects", d.OwnerConnects, true}, {"login", *role.Login, true}, {"replication", *role.Replication, false}, {"superuser", *role.Superuser, false},
 	} {
 		if a.is != a.want {
 			r.Outside = append(r.Outside, parameters.Difference{Path: a.path, Desired: fmt.Sprint(a.want), Observed: fmt.Sprint(a.is)})
@@ -140,9 +142,16 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 
 // isReplaced is true for a database that is neither the one which the tenant had nor one that was restored for it.
 func isReplaced(mg resource.Managed, d *postgresql.Database) bool {
-	o, ok := mg.(*v1alpha1.TenantDatabase)
-	had := ok && o.Status.AtProvider.OID != 0 && o.Status.AtProvider.OID != d.OID
-	return had && d.CurrentOwner != d.Name && ownerLabel(d.Labels) != string(mg.GetUID())
+	had := hadOID(mg)
+	return had != 0 && had != d.OID && d.CurrentOwner != d.Name && ownerLabel(d.Labels) != string(mg.GetUID())
+}
+
+// hadOID is that of the database which the tenant had, or zero.
+func hadOID(mg resource.Managed) uint32 {
+	if o, ok := mg.(*v1alpha1.TenantDatabase); ok {
+		return o.Status.AtProvider.OID
+	}
+	return 0
 }
 
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
@@ -160,7 +169,8 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	defer release()
-	if err := s.ensureOwner(ctx, r); err != nil {
+	keeps, err := s.ensureOwner(ctx, r)
+	if err != nil {
 		return err
 	}
 	want := postgresql.Database{
@@ -174,9 +184,9 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 			return err
 		}
 	}
+	have := &postgresql.Database{OwnerConnects: true}
 	if exists {
-		have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
-		if err != nil {
+		if have, err = postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name}); err != nil {
 			return err
 		}
 		if have.CurrentOwner != r.Name && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
@@ -187,7 +197,19 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	want.AllowConnections = ptr.To(true)
-	return postgresql.Update(ctx, s.Server, want)
+	if err := postgresql.Update(ctx, s.Server, want); err != nil {
+		return err
+	}
+	if !have.OwnerConnects {
+		all := postgresql.Grant{Role: r.Name, On: publicGrant(r.Name).On, Privileges: []string{"CONNECT", "CREATE", "TEMPORARY"}}
+		if err := s.ensureGrant(ctx, all); err != nil {
+			return err
+		}
+	}
+	if password := postgresql.Secret(r.Secrets["passwordSecretRef"]); keeps && password != "" { // which Secrets do not have before all is done
+		return postgresql.Update(ctx, s.Server, postgresql.Role{Name: r.Name, Password: password})
+	}
+	return nil
 }
 
 // reserve refuses a connection limit that the server cannot keep besides those of its other databases, so that one tenant cannot take the
@@ -218,9 +240,9 @@ func (s *server) reserve(ctx context.Context, r *tenantRequest) (release func(),
 	return release, nil
 }
 
-// ensureOwner creates or updates the role, but never creates one without a known password. The role has a connection limit, too,
-// since it may connect to other databases such as postgres.
-func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
+// ensureOwner creates or updates the role, but never creates one without a known password; keeps is true if the role keeps the one that
+// it has. The role has a connection limit, too, since it may connect to other databases such as postgres.
+func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) (keeps bool, err error) {
 	want := postgresql.Role{
 		Name: r.Name, Login: ptr.To(true), ValidUntil: ptr.To("infinity"), Labels: r.Labels, ConnectionLimit: r.Parameters.ConnectionLimit,
 		Superuser: new(bool), CreateRole: new(bool), CreateDB: new(bool), Replication: new(bool), BypassRLS: new(bool),
@@ -229,23 +251,23 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	if want.Password == "" {
 		err := postgresql.Update(ctx, s.Server, want)
 		if postgresql.IsNotFound(err) {
-			return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
+			err = &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
 				"passwordSecretRef, or writeConnectionSecretToRef", r.Name)}
 		}
-		return err
+		return true, err
 	}
-	_, err := postgresql.Create(ctx, s.Server, want)
-	if !postgresql.IsExists(err) {
-		return err
+	if _, err := postgresql.Create(ctx, s.Server, want); !postgresql.IsExists(err) {
+		return false, err
 	}
 	have, err := postgresql.Get(ctx, s.Server, postgresql.Role{Name: r.Name})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if r.Have == nil && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
-		return taken("role", r.Name)
+		return false, taken("role", r.Name)
 	}
-	return postgresql.Update(ctx, s.Server, want)
+	want.Password = ""
+	return true, postgresql.Update(ctx, s.Server, want)
 }
 
 // setPublic lets every role connect to a database, or only its owner.
@@ -254,9 +276,13 @@ func (s *server) setPublic(ctx context.Context, database string, enabled bool) e
 	if !enabled {
 		return unlessNotFound(postgresql.Delete(ctx, s.Server, public))
 	}
-	_, err := postgresql.Create(ctx, s.Server, public)
+	return s.ensureGrant(ctx, public)
+}
+
+func (s *server) ensureGrant(ctx context.Context, g postgresql.Grant) error {
+	_, err := postgresql.Create(ctx, s.Server, g)
 	if postgresql.IsExists(err) {
-		return postgresql.Update(ctx, s.Server, public)
+		return postgresql.Update(ctx, s.Server, g)
 	}
 	return err
 }
@@ -267,6 +293,9 @@ func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	name, owner := r.Name, ownerLabel(r.Have.Labels)
 	if err := postgresql.CheckChange(s.Server, postgresql.Role{Name: name}); err != nil {
 		return err
+	}
+	if renamed, err := s.DatabaseName(ctx, hadOID(r.Object)); err != nil || renamed != "" && renamed != name {
+		return cmp.Or(err, keepsRenamed(renamed, name))
 	}
 	disabled := s.DisableLogin(ctx, name)
 	if disabled != nil && !postgresql.IsNotFound(disabled) {
@@ -288,6 +317,14 @@ func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	return postgresql.Delete(ctx, s.Server, postgresql.Role{Name: name})
+}
+
+// keepsRenamed is the refusal to delete a role whose tables are the data of a database that was renamed, perhaps to keep it.
+func keepsRenamed(now, name string) error {
+	return failure.ForTeam(failure.ExternalResourceInUse, "the database was renamed in the server: ask your platform team whether to keep it",
+		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q, and its tables would be deleted "+
+			"with the role %[2]q: to delete it, rename it back by ALTER DATABASE %[1]q RENAME TO %[2]q; to keep it with its role, set the "+
+			"annotation %[3]s: \"true\"", now, name, meta.AnnotationKeyOrphanOnDelete)})
 }
 
 // pristineTemplate permits no connections, which would block copies.

@@ -36,6 +36,7 @@ type Database struct {
 	OID              uint32 // output only: the object identifier
 	CurrentOwner     string // output only: the role that owns it, also if Owner is unset
 	CollationVersion string // output only: version of the collation library that the indexes were built with
+	OwnerConnects    bool   // output only: the owner has the privilege to connect
 	Invalid          bool   // output only: it can only be deleted, after an interrupted deletion
 }
 
@@ -54,10 +55,18 @@ func (x *Database) read(ctx context.Context, e executor) (*Database, error) {
 			CASE j->>'datlocprovider' WHEN 'i' THEN coalesce(j->>'datlocale', j->>'daticulocale') END AS icu_locale,
 			j->>'daticurules' AS icu_rules, CASE j->>'datlocprovider' WHEN 'b' THEN j->>'datlocale' END AS builtin_locale,
 			t.spcname::text AS tablespace, d.datallowconn AS allow_connections, d.datconnlimit AS connection_limit,
-			d.datconnlimit = -2 AS invalid, d.datistemplate AS is_template, coalesce(j->>'datcollversion', '') AS collation_version,
+			has_database_privilege(d.datdba, d.oid, 'CONNECT') AS owner_connects, d.datconnlimit = -2 AS invalid, d.datistemplate AS is_template, coalesce(j->>'datcollversion', '') AS collation_version,
 			`+settingsFrom("pg_db_role_setting, unnest(setconfig) s WHERE setdatabase = d.oid AND setrole = 0")+` AS settings,
 			coalesce(shobj_description(d.oid, 'pg_database'), '') AS comment
 		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j WHERE d.datname = $1`, x.Name)
+}
+
+// DatabaseName returns the name of a database, empty if there is none with this object identifier.
+func (s *Server) DatabaseName(ctx context.Context, oid uint32) (name string, err error) {
+	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx, "SELECT coalesce((SELECT datname::text FROM pg_database WHERE oid = $1), '')", oid).Scan(&name)
+	})
+	return name, err
 }
 
 // SameEncoding reports whether two names mean the same encoding, as UTF8, utf-8 and unicode do.

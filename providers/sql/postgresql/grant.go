@@ -10,10 +10,14 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
 )
 
 // Public is the Role of a Grant to all roles, present and future.
 const Public = "public"
+
+// mostTries bounds how often a change of privileges is tried. Another one was done each time.
+const mostTries = 20
 
 // everything is the name for all privileges on a target.
 const everything = "ALL"
@@ -139,18 +143,23 @@ func (g *Grant) remove(ctx context.Context, s *Server, _ bool) error {
 	})
 }
 
-// granting runs f in a transaction under a lock of the database: concurrent changes to the privileges of an object would fail.
+// granting runs f in a transaction, one at a time for each database, and again if another client changed the privileges of the same object
+// meanwhile. An advisory lock would spare that, but every role that may connect could hold it.
 func (s *Server) granting(ctx context.Context, g *Grant, f func(context.Context, pgx.Tx) error) error {
-	const lock = 0x626f776c696e65 // "bowline"
 	if err := g.On.validate(); err != nil {
 		return err
 	}
-	return s.within(ctx, g.where(s), func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", lock); err != nil {
+	added, _ := s.grants.LoadOrStore(g.where(s), semaphore.NewWeighted(1))
+	one := added.(*semaphore.Weighted)
+	if err := one.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer one.Release(1)
+	for tries := 1; ; tries++ {
+		if err := s.within(ctx, g.where(s), f); !has(err, codeSerialization) || tries == mostTries {
 			return err
 		}
-		return f(ctx, tx)
-	})
+	}
 }
 
 // change grants what is missing and revokes what is extra.

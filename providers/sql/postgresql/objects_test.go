@@ -61,7 +61,7 @@ func TestDatabaseFields(t *testing.T) {
 		Name: unique(t), Owner: &owner, Encoding: ptr("UTF8"), LCCollate: ptr("C"), LCCtype: ptr("C"), Template: ptr("template0"),
 		LocaleProvider: ptr("icu"), ICULocale: ptr("de"), Tablespace: ptr("pg_default"), AllowConnections: ptr(true),
 		ConnectionLimit: ptr(7), IsTemplate: ptr(true), Settings: map[string]string{"work_mem": "8MB", "app.note": hostile},
-		Comment: ptr("line\n" + hostile), Labels: map[string]string{"uid": "42", "a;b=c\n": hostile},
+		Comment: ptr("line\n" + hostile), Labels: map[string]string{"uid": "42", "a;b=c\n": hostile}, OwnerConnects: true,
 	}
 	checkLife(t, s, postgresql.Database{Name: full.Name}, full, map[string]func(*postgresql.Database){
 		"owner":           func(d *postgresql.Database) { d.Owner = &successor },

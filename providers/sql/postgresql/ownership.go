@@ -50,13 +50,18 @@ func endSessions(ctx context.Context, e executor, role string) error {
 }
 
 // DropOwned deletes the objects that a role owns in any database, with their dependents, and revokes its privileges on objects of
-// others. Databases that it owns are kept. It can be repeated. The error is IsNotFound if there is no such role, and IsConflict,
-// after all else is done, if we may not connect to a database in which it has objects or privileges.
+// others. It can be repeated. The error is IsNotFound if there is no such role, IsInUse, before anything is done, if it owns a database,
+// whose content it would delete, and IsConflict, after all else is done, if we may not connect to a database in which it has objects or
+// privileges.
 func (s *Server) DropOwned(ctx context.Context, role string) error {
 	return s.sequence(ctx, func(ctx context.Context, use useConn) error {
 		h, err := s.footprint(ctx, use, role)
-		if err != nil || len(h.databases) == 0 {
+		switch {
+		case err != nil || len(h.databases) == 0:
 			return s.classify(ctx, s.config.Database, err)
+		case len(h.own) > 0:
+			return &Error{Code: codeDependentObjects, Message: fmt.Sprintf("role %q owns database %q, which is not deleted with it", role, h.own[0]),
+				Hint: "Give the database to another role by ALTER DATABASE ... OWNER TO, or rename it back if it was renamed, or drop it."}
 		}
 		leave, err := s.joinAll(ctx, use, h.roles)
 		if err != nil {
@@ -74,6 +79,7 @@ func (s *Server) DropOwned(ctx context.Context, role string) error {
 type footprint struct {
 	databases []string          // the configured one comes first, if the role has shared objects
 	owners    map[string]string // of databases
+	own       []string          // databases that the role owns
 	roles     []string          // that must be joined to drop them: the role, other owners and grantors, the owners of the databases
 }
 
@@ -93,8 +99,9 @@ func (s *Server) footprint(ctx context.Context, use useConn, role string) (h foo
 			SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
 				ARRAY(SELECT name FROM at GROUP BY name ORDER BY name <> current_database(), name),
 				ARRAY(SELECT $1::text UNION SELECT owner FROM at WHERE owner IS NOT NULL UNION SELECT name FROM others),
-				(SELECT coalesce(jsonb_object_agg(name, owner) FILTER (WHERE owner IS NOT NULL), '{}') FROM at)`,
-			role).Scan(&exists, &h.databases, &h.roles, &h.owners)
+				(SELECT coalesce(jsonb_object_agg(name, owner) FILTER (WHERE owner IS NOT NULL), '{}') FROM at),
+				ARRAY(SELECT datname::text FROM pg_database WHERE pg_get_userbyid(datdba) = $1 ORDER BY 1)`,
+			role).Scan(&exists, &h.databases, &h.roles, &h.owners, &h.own)
 		if err == nil && !exists {
 			return notFound(codeNoObject, "role", role)
 		}

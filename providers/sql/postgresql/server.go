@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,7 @@ type Server struct {
 	config   Config
 	pool     *pool
 	joining  *semaphore.Weighted // binary; see asMember
+	grants   *sync.Map           // from databases to binary semaphores; see granting
 	accepted *acceptances
 	pinned   bool
 	reached  *atomic.Pointer[string] // what SystemIdentifier returns
@@ -107,7 +109,7 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("configuring PostgreSQL client: %w", err)
 	}
 	return &Server{
-		config: c, pool: newPool(connection, c.MaxConns, c.IdleTimeout), joining: semaphore.NewWeighted(1), accepted: new(acceptances),
+		config: c, pool: newPool(connection, c.MaxConns, c.IdleTimeout), joining: semaphore.NewWeighted(1), grants: new(sync.Map), accepted: new(acceptances),
 		reached: new(atomic.Pointer[string]),
 	}, nil
 }
