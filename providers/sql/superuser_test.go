@@ -4,6 +4,7 @@
 package sql_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -28,27 +29,46 @@ func powerGrant(name, kind, schema, privilege string, names ...string) *namespac
 	return o
 }
 
+// placed is a database in a tablespace.
+func placed(tablespace string) *namespacedv1alpha1.Database {
+	o := teamDatabase("in-"+strings.ReplaceAll(tablespace, "_", "-"), "power")
+	o.Spec.ForProvider.Tablespace = &tablespace
+	return o
+}
+
+// createTablespaces creates one of others, one to give to a role, and one for everyone.
+func (w *world) createTablespaces(t *testing.T) {
+	t.Helper()
+	err := w.open(t, w.secret(t, "server"), "postgres", `SET allow_in_place_tablespaces = on`, `CREATE TABLESPACE "power-theirs" LOCATION ''`,
+		`CREATE TABLESPACE "power-given" LOCATION ''`, `CREATE TABLESPACE "power-public" LOCATION ''`,
+		`GRANT CREATE ON TABLESPACE "power-public" TO PUBLIC`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func powerSchema(name string) *namespacedv1alpha1.Schema {
+	o := &namespacedv1alpha1.Schema{ObjectMeta: named(name)}
+	o.Spec.ForProvider.Database, o.Spec.ForProvider.Owner, o.Spec.ForProvider.Cascade = ptr.To("power-db"), ptr.To("power"), ptr.To(true)
+	return o
+}
+
 // superpowers are those of the provider's user, which objects in a namespace do not get through it.
 func superpowers(t *testing.T, w *world) {
 	shared := w.shared(t, "powers")
 	set := func(name, setting, value string) *namespacedv1alpha1.Role {
 		return teamRole(name, func(p *v1alpha1.RoleParameters) { p.Settings = map[string]string{setting: value} })
 	}
-	schema := func(name string) *namespacedv1alpha1.Schema {
-		o := &namespacedv1alpha1.Schema{ObjectMeta: named(name)}
-		o.Spec.ForProvider.Database, o.Spec.ForProvider.Owner = ptr.To("power-db"), ptr.To("power")
-		o.Spec.ForProvider.Cascade = ptr.To(true)
-		return o
-	}
-	unowned := schema("power-unowned") // belongs to the provider's user, with the label of the namespace
+	unowned := powerSchema("power-unowned") // belongs to the provider's user, with the label of the namespace
 	unowned.Spec.ForProvider.Owner = nil
 	broken := teamDatabase("power-broken", "power")
 	broken.Spec.ForProvider.Settings = map[string]string{"session_preload_libraries": "/tmp/nope.so"}
 	w.through(t, shared.Name, teamRole("power", func(p *v1alpha1.RoleParameters) {
 		p.Login, p.Settings = ptr.To(true), map[string]string{"Work_Mem": "8MB", "role": "power", "TimeZone": "UTC"}
 	}))
+	w.createTablespaces(t)
 	permitted := []resource.Managed{set("power-member", "ROLE", "power"), set("power-other", "work_mem", "8MB"),
-		teamDatabase("power-db", "power"), schema("power-own"), schema("power-trusted"), schema("power-link"), unowned,
+		teamDatabase("power-db", "power"), powerSchema("power-own"), powerSchema("power-trusted"), powerSchema("power-link"), unowned,
 		powerExtension("citext", "power-trusted"), powerGrant("power-usage", "Schema", "power-unowned", "USAGE"),
 		powerGrant("power-public", "Schema", "public", "CREATE"), powerGrant("power-everyones", "Routine", "power-trusted", "EXECUTE")}
 	for _, o := range permitted {
@@ -56,13 +76,17 @@ func superpowers(t *testing.T, w *world) {
 	}
 	w.Settled(t, permitted...)
 	err := w.open(t, w.secret(t, "server"), "power-db", `CREATE TABLE "power-own".theirs (n int)`, `CREATE TABLE "power-own".own (n int)`,
-		`ALTER TABLE "power-own".own OWNER TO power`, `CREATE SCHEMA internal`)
+		`ALTER TABLE "power-own".own OWNER TO power`, `CREATE SCHEMA internal`,
+		`GRANT CREATE ON TABLESPACE "power-given" TO power`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := powerGrant("power-named", "Table", "power-own", "SELECT", "own")
-	w.through(t, shared.Name, own)
-	w.Settled(t, own)
+	permitted = []resource.Managed{powerGrant("power-named", "Table", "power-own", "SELECT", "own"), placed("power-given"),
+		placed("power-public"), placed("pg_default")}
+	for _, o := range permitted {
+		w.through(t, shared.Name, o)
+	}
+	w.Settled(t, permitted...)
 
 	tables := powerGrant("power-tables", "Table", "power-own", "SELECT")
 	tables.Spec.ForProvider.Role = ptr.To("power-other")
@@ -80,7 +104,8 @@ func superpowers(t *testing.T, w *world) {
 		set("power-custom", "auto_explain.log_min_duration", "0"):                   "auto_explain.log_min_duration",
 		set("power-role", "Role", w.postgres.Config().Username):                     "settings.Role",
 		set("power-session", "session_authorization", w.postgres.Config().Username): "settings.session_authorization",
-		broken: "only a superuser may set session_preload_libraries",
+		placed("power-theirs"):                                                      `neither everyone nor a role of namespace "`,
+		broken:                                                                      "only a superuser may set session_preload_libraries",
 	}
 	w.refuses(t, shared, refused)
 	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Extension{Database: "power-db", Name: "dblink"}); !postgresql.IsNotFound(err) {
@@ -103,4 +128,7 @@ func superpowers(t *testing.T, w *world) {
 			t.Errorf("the privilege was revoked: %v", err)
 		}
 	})
+	if err := w.open(t, w.secret(t, "server"), "postgres", `REVOKE CREATE ON TABLESPACE "power-given" FROM power`); err != nil {
+		t.Error(err) // the role is not deleted while it has privileges
+	}
 }

@@ -39,7 +39,7 @@ func (s *server) confine(ctx context.Context, mg resource.Managed, want any) err
 		want.Within = map[string]string{meta.ExternalLabelNamespace: mg.GetNamespace()}
 		return s.confineDatabase(ctx, mg, "target.database", want.On.Database)
 	case *postgresql.Database:
-		errs := []error{s.confineSettings(ctx, mg, want.Settings, ""), s.confineOwner(ctx, mg, want.Owner)}
+		errs := []error{s.confineSettings(ctx, mg, want.Settings, ""), s.confineOwner(ctx, mg, want.Owner), s.confineTablespace(ctx, mg, want)}
 		if template := ptr.Deref(want.Template, templates[0]); !slices.Contains(templates, template) {
 			errs = append(errs, s.confineDatabase(ctx, mg, "template", template))
 		}
@@ -65,6 +65,19 @@ func firstRefusal(errs ...error) error {
 
 // templates are the databases that all may copy.
 var templates = []string{"template1", "template0"}
+
+// confineTablespace permits what databases get without a request: pg_default, or the tablespace of the template.
+func (s *server) confineTablespace(ctx context.Context, mg resource.Managed, want *postgresql.Database) error {
+	if ptr.Deref(want.Tablespace, "pg_default") == "pg_default" {
+		return nil
+	}
+	permitted, err := s.PermitsTablespace(ctx, *want, meta.ExternalLabelNamespace, mg.GetNamespace())
+	if err != nil || permitted {
+		return err
+	}
+	return escalation(mg, fmt.Sprintf("neither everyone nor a role of namespace %q has privilege CREATE on tablespace %q: leave it out, or "+
+		"name another one", mg.GetNamespace(), *want.Tablespace), ", or grant the privilege to a role of the namespace")
+}
 
 // confinePowers refuses also createDb: the role could give its databases the name and the label of one that another namespace lost.
 func confinePowers(mg resource.Managed, want *postgresql.Role) error {

@@ -56,12 +56,17 @@ func (x *Role) read(ctx context.Context, e executor) (*Role, error) {
 		FROM pg_roles WHERE rolname = $1`, x.Name)
 }
 
-// RolesWithLabel returns the names of the roles that have a label, which is in the last line of the comment.
+// labelled is true for a role with the label $1, which labelIs returns. Only the last line of a comment stores labels.
+const labelled = `strpos(';' || substring(shobj_description(oid, 'pg_authid') FROM '(?:^|\n)bowline: ([^\n]*)$') || ';', $1) > 0`
+
+func labelIs(key, value string) string {
+	return ";" + url.QueryEscape(key) + "=" + url.QueryEscape(value) + ";"
+}
+
+// RolesWithLabel returns the names of the roles that have a label.
 func (s *Server) RolesWithLabel(ctx context.Context, key, value string) (found []string, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		found, err = names(ctx, c, `SELECT rolname::text FROM pg_roles WHERE strpos(';' ||
-			substring(shobj_description(oid, 'pg_authid') FROM '(?:^|\n)bowline: ([^\n]*)$') || ';', $1) > 0 ORDER BY 1`,
-			";"+url.QueryEscape(key)+"="+url.QueryEscape(value)+";")
+		found, err = names(ctx, c, "SELECT rolname::text FROM pg_roles WHERE "+labelled+" ORDER BY 1", labelIs(key, value))
 		return err
 	})
 	return found, err

@@ -57,9 +57,9 @@ type ProviderConfigSpec struct {
 	// None, neither a Role with superuser, createRole, createDb, replication or bypassRls, nor membership in a role of others, nor such a
 	// role as the owner of a Database or Schema, nor a Grant, Schema or Extension in a database of others, nor a copy of one, nor an
 	// Extension that PostgreSQL does not mark as trusted, nor privileges beyond those of PUBLIC on tables, sequences, routines or schemas
-	// that no role of the namespace owns, nor settings that only superusers may change. A role or database is of the namespace if an object
-	// there created it, or if it has the label bowline-namespace with that value. Other configurations, and cluster-scoped objects, are not
-	// restricted. Default: None.
+	// that no role of the namespace owns, nor settings that only superusers may change, nor a tablespace on which neither PUBLIC nor a role
+	// of the namespace has privilege CREATE. A role or database is of the namespace if an object there created it, or if it has the label
+	// bowline-namespace with that value. Other configurations, and cluster-scoped objects, are not restricted. Default: None.
 	// +optional
 	Escalation EscalationPolicy `json:"escalation,omitempty"`
 	// Extensions that escalation None permits although PostgreSQL does not mark them as trusted. Name none by which its users can run
