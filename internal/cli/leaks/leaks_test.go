@@ -101,3 +101,24 @@ func TestWriteLeaks(t *testing.T) {
 		})
 	}
 }
+
+func TestPrintOrphans(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		orphans []orphan
+		want    string
+	}{
+		"released":       {[]orphan{{Name: "a", Phase: "Released"}}, "\nTheir external resources exist, with all data."},
+		"one is deleted": {[]orphan{{Name: "a", Phase: "Released", Deleted: true}}, "Deleting"},
+		"the others exist": {[]orphan{{Name: "a", Phase: "Released"}, {Name: "b", Deleted: true}},
+			"\nThe external resources of the others exist, with all data."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if err := printOrphans(&out, tc.orphans); err != nil || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("%v, printed:\n%s", err, out.String())
+			}
+		})
+	}
+}

@@ -100,12 +100,17 @@ func printOrphans(w io.Writer, orphans []orphan) error {
 		return err
 	}
 	rows := [][]any{{"KIND", "NAME", "PHASE", "CLAIM", "CLASS", "EXTERNAL NAME"}}
+	rest := "Their external resources"
 	for _, o := range orphans {
-		rows = append(rows, []any{o.Kind, o.Name, o.Phase, o.Claim, o.Class, o.ExternalName})
+		phase := o.Phase
+		if o.Deleted {
+			phase, rest = "Deleting", "The external resources of the others"
+		}
+		rows = append(rows, []any{o.Kind, o.Name, phase, o.Claim, o.Class, o.ExternalName})
 	}
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "\nTheir external resources exist, with all data. What to do: bowline orphans list --help")
+	_, err := fmt.Fprintf(w, "\n%s exist, with all data. What to do: bowline orphans list --help\n", rest)
 	return err
 }
