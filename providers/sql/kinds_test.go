@@ -40,6 +40,7 @@ func TestProvider(t *testing.T) {
 		"grant of privileges that another has (N6 N24)":                    rivalGrant,
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
+		"databases whose creation was interrupted (N5 N6)":                 unfinishedDatabases,
 		"objects that hold data and are gone (N38)":                        lostObjects,
 		"databases that are dropped during a pass (N38)":                   droppedDuringPass,
 		"objects that hold data and are replaced (N63)":                    replacedObjects,

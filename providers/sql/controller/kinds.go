@@ -1,14 +1,14 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller defines the kinds of provider sql by package kind. server.go has the client that they share, and classifies its
-// errors.
+// Package controller defines the kinds of provider sql by package kind. server.go has their client, and classifies its errors.
 package controller
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"time"
 
@@ -86,9 +86,8 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 	}
 }
 
-// get refuses an object that must not be changed, or that reaches beyond its namespace. A role that it names and that does not exist is
-// refused only by Create and Update: here it would count as the absence of the object. One that the managed resource only observes is
-// returned, as well as one that is to be deleted: its deletion is refused.
+// get refuses an object that must not be changed, or that reaches beyond its namespace, but returns one that is only observed or that is to
+// be deleted. A role that it names and that does not exist is refused by Create and Update: here the object would count as absent.
 func get[V any, T postgresql.Object[V]](ctx context.Context, s *server, mg resource.Managed, want V) (*V, error) {
 	changes := mg.GetManagementPolicies().AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
 	if changes && !meta.WasDeleted(mg) {
@@ -121,11 +120,16 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 }
 
 // getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
-// and stays if that is interrupted. It can only be deleted. One that was renamed is not lost; oid is the one that the object had, or zero.
+// and stays if that is interrupted. It can only be deleted. Nor does it return the object's own before Create completes it. One that was renamed
+// is not lost; oid is the one that the object had, or zero.
 func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database, oid uint32) (*postgresql.Database, error) {
 	d, err := get(ctx, s, mg, want)
-	if err == nil && d.Invalid && !meta.WasDeleted(mg) {
+	own := err == nil && isUnfinished(mg, d)
+	if err == nil && (d.Invalid || own) && !meta.WasDeleted(mg) {
 		return nil, nil
+	}
+	if own {
+		d.Labels = map[string]string{meta.ExternalLabelUID: string(mg.GetUID())}
 	}
 	if !postgresql.IsNotFound(err) || oid == 0 || meta.WasDeleted(mg) || meta.CheckRecreate(mg, time.Now()) == nil {
 		return d, err
@@ -151,10 +155,34 @@ func observedOID(mg resource.Managed) uint32 {
 	return o.Observation().OID
 }
 
+// unfinishedLimit is the connection limit of the object's database until that is complete. It proves whose a database is that has no label
+// yet, since PostgreSQL creates databases outside of transactions (N5).
+func unfinishedLimit(mg resource.Managed) int {
+	return 1<<30 + int(crc32.ChecksumIEEE([]byte(mg.GetUID()))%(1<<30)) // more than PostgreSQL supports
+}
+
+func isUnfinished(mg resource.Managed, d *postgresql.Database) bool {
+	own := slices.Contains([]string{"", string(mg.GetUID())}, ownerLabel(d.Labels))
+	return own && !*d.AllowConnections && *d.ConnectionLimit == unfinishedLimit(mg)
+}
+
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
 	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
 		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
+	create := k.Create
+	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
+		full := r.Want
+		r.Want.AllowConnections, r.Want.ConnectionLimit = ptr.To(false), ptr.To(unfinishedLimit(r.Object))
+		if _, err := create(ctx, s, r); err != nil {
+			have, failed := postgresql.Get(ctx, s.Server, full)
+			if !postgresql.IsExists(err) || failed != nil || !isUnfinished(r.Object, have) {
+				return nil, err
+			}
+		}
+		full.AllowConnections, full.ConnectionLimit = cmp.Or(full.AllowConnections, ptr.To(true)), cmp.Or(full.ConnectionLimit, ptr.To(-1))
+		return &full, postgresql.Update(ctx, s.Server, full)
+	}
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
 		d, err := getDatabase(ctx, s, r.Object, r.Want, observedOID(r.Object))
 		if err != nil || d == nil {

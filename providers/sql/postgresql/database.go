@@ -240,12 +240,12 @@ type Room struct {
 	Promised int // of them, by the connection limits of all databases but one
 }
 
-// Room returns how many sessions there can be, and how many of them the databases other than the named one may have by their limits.
+// Room returns how many sessions there can be, and how many the databases other than the named one may have by limits that PostgreSQL supports.
 func (s *Server) Room(ctx context.Context, other string) (r Room, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int -
 			coalesce(current_setting('reserved_connections', true)::int, 0),
-			(SELECT coalesce(sum(datconnlimit), 0)::int FROM pg_database WHERE datconnlimit > 0 AND datname <> $1)`, other).
+			(SELECT coalesce(sum(datconnlimit), 0)::int FROM pg_database WHERE datconnlimit BETWEEN 1 AND 262143 AND datname <> $1)`, other).
 			Scan(&r.Sessions, &r.Promised)
 	})
 	r.Sessions -= s.config.MaxConns
