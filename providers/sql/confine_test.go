@@ -141,6 +141,49 @@ func confinement(t *testing.T, w *world) {
 	})
 }
 
+// replacedTargets are dropped while their Grants are paused, and created again by another namespace with the same privileges.
+func replacedTargets(t *testing.T, w *world) {
+	shared, team, theirs := w.shared(t, "replaced"), map[string]string{meta.ExternalLabelNamespace: w.Namespace},
+		map[string]string{meta.ExternalLabelNamespace: "payroll"}
+	d, r, member := postgresql.Database{Name: "swap"}, postgresql.Role{Name: "swap"}, postgresql.Role{Name: "confined-swap", Labels: team}
+	create := func(labels map[string]string) error {
+		d.Labels, r.Labels = labels, labels
+		_, noDatabase := postgresql.Create(t.Context(), w.server, d)
+		_, noRole := postgresql.Create(t.Context(), w.server, r)
+		return errors.Join(noDatabase, noRole)
+	}
+	_, err := postgresql.Create(t.Context(), w.server, member)
+	if err := errors.Join(err, create(team)); err != nil {
+		t.Fatal(err)
+	}
+	of, on := teamMember("swap-role", r.Name), teamMember("swap-database", "")
+	on.Spec.ForProvider.Target = v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: &d.Name}
+	on.Spec.ForProvider.Privileges = []string{"CREATE"}
+	for _, o := range []*namespacedv1alpha1.Grant{of, on} {
+		o.Spec.ForProvider.Role = &member.Name
+		w.through(t, shared.Name, o)
+		w.Settled(t, o)
+		w.merge(t, o, `{"metadata":{"annotations":{%q:"true"}}}`, meta.AnnotationKeyReconciliationPaused)
+	}
+	err = errors.Join(postgresql.ForceDelete(t.Context(), w.server, d), postgresql.Delete(t.Context(), w.server, r), create(theirs))
+	for _, g := range []postgresql.Grant{{Role: member.Name, On: postgresql.Target{Kind: "Role", Role: r.Name}},
+		{Role: member.Name, On: postgresql.Target{Kind: "Database", Database: d.Name}, Privileges: []string{"CREATE"}}} {
+		_, failed := postgresql.Create(t.Context(), w.server, g)
+		if err := errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		o := map[postgresql.TargetKind]*namespacedv1alpha1.Grant{"Role": of, "Database": on}[g.On.Kind]
+		if err := w.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		w.merge(t, o, `{"metadata":{"annotations":{%q:null}}}`, meta.AnnotationKeyReconciliationPaused)
+		w.Eventually(t, o.Name+" is deleted", testkit.Gone(w.Client, o))
+		if _, err := postgresql.Get(t.Context(), w.server, g); err != nil {
+			t.Errorf("the privileges of another namespace on %s: %v", g.On, err)
+		}
+	}
+}
+
 // refuses creates objects, each of which is refused with its words.
 func (w *world) refuses(t *testing.T, shared *namespacedv1alpha1.ClusterProviderConfig, refused map[resource.Managed]string) {
 	t.Helper()

@@ -61,6 +61,7 @@ func TestProvider(t *testing.T) {
 		"credentials that the user chooses are not rotated (N50)":          chosenPassword,
 		"databases of others by their names (N48)":                         adoptionRules,
 		"privileges of others by forged annotations (N54)":                 sharedGrants,
+		"privileges on what others have meanwhile (N54 N63)":               replacedTargets,
 		"system objects and names that are too long (N24)":                 systemObjects,
 		"namespaces that share a server (N57)":                             confinement,
 		"powers of superusers for namespaces (N66)":                        superpowers,

@@ -53,12 +53,13 @@ func (p *pass) knownIdentity() xpv1.ExternalIdentity {
 
 // isReplaced is true if the data of the object may be lost, since the observed external resource has the name of the one that the object
 // had, but neither its identity nor a label, and no person accepts it. Of an object of an earlier version the identity is not known. Where a
-// configuration is shared with other namespaces, what has no label is refused anyway (N48).
+// configuration is shared with other namespaces, what has no label is refused anyway (N48). What can have none is not deleted.
 func (p *pass) isReplaced() bool {
 	o, had, is := p.observation, p.knownIdentity(), p.observedIdentity()
 	unlabelled := o.ResourceExists && o.Owner != nil && *o.Owner == "" && p.adoption.Namespace == ""
 	another := had.ExternalName == is.ExternalName && had.ID != "" && is.ID != "" && had.ID != is.ID
-	return unlabelled && another && p.keepsData && p.recreate != nil && p.annotations[meta.AnnotationKeyRestoredAs] != is.ID
+	lost := unlabelled && p.keepsData && p.recreate != nil && p.annotations[meta.AnnotationKeyRestoredAs] != is.ID
+	return another && (lost || o.Owner == nil && meta.WasDeleted(p.managed))
 }
 
 // replaced ends the pass of such an object, like that of one whose external resource is gone (N38).

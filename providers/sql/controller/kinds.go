@@ -266,6 +266,7 @@ func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.Exte
 func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
 	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
 	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil)
+	k.UniqueID = func(g *postgresql.Grant) string { return fmt.Sprint(g.TargetOID) }
 	update := k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
 		have, err := get(ctx, s, r.Object, r.Want)

@@ -101,8 +101,7 @@ func (e *ConnectionError) Timeout() bool { return errors.Is(e.Err, context.Deadl
 // Temporary is true, for net.Error: a retry may succeed.
 func (e *ConnectionError) Temporary() bool { return true }
 
-// classify converts an error of pgx to an *Error or a *ConnectionError. Errors that do not come from the server or the
-// connection are returned unchanged.
+// classify converts an error of pgx to an *Error or a *ConnectionError. Errors of neither the server nor the connection stay unchanged.
 func (s *Server) classify(ctx context.Context, database string, err error) error {
 	if err == nil {
 		return nil

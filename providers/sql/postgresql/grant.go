@@ -24,11 +24,10 @@ const everything = "ALL"
 
 // Grant is a membership, or the privileges that a role holds directly on a target.
 //
-// Get returns IsNotFound if there are no privileges that the owner or we granted. For several objects it returns those of Privileges
-// that are held on each, in the same spelling, and others that are held on any, so that the result equals the input if nothing
-// differs. PostgreSQL stores no comment, and so no ownership label, with privileges. A Grant is nevertheless neither taken over nor deleted
-// by another object: Create refuses privileges that exist, and what an object has not created it changes and deletes only if a user gave it
-// the external name, which no object may do through a configuration that is shared with other namespaces.
+// Get returns IsNotFound if there are no privileges that the owner or we granted. For several objects it returns those of Privileges that are
+// held on each, in the same spelling, and others that are held on any, so that the result equals the input if nothing differs. PostgreSQL
+// stores no comment, and so no ownership label, with privileges. Create refuses privileges that exist. What an object has not created it
+// changes and deletes only if a user gave it the external name, and never through a configuration that is shared with other namespaces.
 // If On matches all objects of an empty schema the result is the input with Objects 0, although there is nothing to delete.
 // https://www.postgresql.org/docs/current/sql-grant.html
 type Grant struct {
@@ -43,7 +42,8 @@ type Grant struct {
 	// Get, Create and Update return an *OwnerError for others.
 	Within map[string]string
 
-	Objects int // output only: the number of objects that On matches
+	Objects   int    // output only: the number of objects that On matches
+	TargetOID uint32 // output only: the object identifier of the role or database of On
 }
 
 func (g *Grant) verbs() verbs[Grant]     { return g }
@@ -268,11 +268,11 @@ func getMembership(ctx context.Context, e executor, g *Grant) (*Grant, error) {
 	found := &Grant{Role: g.Role, On: g.On, Objects: 1}
 	var members int
 	err := e.QueryRow(ctx, `
-		SELECT count(*), bool_or(m.admin_option),
+		SELECT count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
 			bool_or((to_jsonb(m)->>'inherit_option')::boolean), bool_or((to_jsonb(m)->>'set_option')::boolean)
 		FROM pg_auth_members m
 		WHERE pg_get_userbyid(m.roleid) = $1 AND pg_get_userbyid(m.member) = $2`, g.On.Role, g.Role).Scan(
-		&members, &found.GrantOption, &found.Inherit, &found.Set)
+		&members, &found.TargetOID, &found.GrantOption, &found.Inherit, &found.Set)
 	if err != nil {
 		return nil, err
 	}

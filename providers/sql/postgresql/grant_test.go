@@ -81,7 +81,7 @@ func TestGrantLife(t *testing.T) {
 				t.Fatal(err)
 			}
 			expected := g
-			expected.Objects, expected.GrantOption = tc.objects, ptr(false)
+			expected.Objects, expected.GrantOption, expected.TargetOID = tc.objects, ptr(false), databaseOID(t, s, d)
 			if diff := cmp.Diff(&expected, created); diff != "" {
 				t.Errorf("created: -want +got:\n%s", diff)
 			}
@@ -249,10 +249,20 @@ func TestGrantPassedOn(t *testing.T) {
 	execute(t, holder, "REVOKE USAGE ON SCHEMA "+quote(schema)+" FROM "+quote(second))
 }
 
+func databaseOID(t *testing.T, s *postgresql.Server, name string) uint32 {
+	t.Helper()
+	d, err := postgresql.Get(t.Context(), s, postgresql.Database{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.OID
+}
+
 func TestMembership(t *testing.T) {
 	t.Parallel()
 	s := connect(t)
-	member, group := newRole(t, s, postgresql.Role{}).Name, newRole(t, s, postgresql.Role{}).Name
+	target := newRole(t, s, postgresql.Role{})
+	member, group := newRole(t, s, postgresql.Role{}).Name, target.Name
 	g := postgresql.Grant{Role: member, On: postgresql.Target{Kind: postgresql.OnRole, Role: group}}
 	_, err := postgresql.Get(t.Context(), s, g)
 	want(t, err, postgresql.IsNotFound, "not found")
@@ -260,7 +270,7 @@ func TestMembership(t *testing.T) {
 	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsNotFound, "not found")
 	created, err := postgresql.Create(t.Context(), s, g)
 	expected := g
-	expected.Objects, expected.GrantOption = 1, ptr(false)
+	expected.Objects, expected.GrantOption, expected.TargetOID = 1, ptr(false), target.OID
 	if diff := cmp.Diff(&expected, created); diff != "" || err != nil {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}

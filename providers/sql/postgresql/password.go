@@ -166,8 +166,7 @@ func scram(password string, salt []byte, iterations int) (string, error) {
 	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, text(salt), text(stored[:]), text(mac(salted, "Server Key"))), nil
 }
 
-// matchesVerifier compares a password with a verifier. Those of other algorithms are not comparable; one that takes too much work is
-// not ours.
+// matchesVerifier compares a password with a verifier. Those of other algorithms are not comparable; one that takes too much work is not ours.
 func matchesVerifier(password, stored string) (matches, comparable bool) {
 	parameters, isScram := strings.CutPrefix(stored, "SCRAM-SHA-256$")
 	parameters, _, _ = strings.Cut(parameters, "$")

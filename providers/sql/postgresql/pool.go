@@ -41,9 +41,8 @@ type connectError struct {
 
 func (e *connectError) Unwrap() error { return e.error }
 
-// A pool has connections to all databases of one server: a server limits their total. When the limit is reached the connection that
-// was idle for longest is closed. Idle connections also block DROP DATABASE, so none stays idle for long. It is safe for concurrent
-// use.
+// A pool has connections to all databases of one server: a server limits their total. At the limit the connection that was idle for longest
+// is closed. Idle connections also block DROP DATABASE, so none stays idle for long. It is safe for concurrent use.
 type pool struct {
 	config    *pgx.ConnConfig
 	most      int

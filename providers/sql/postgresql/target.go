@@ -137,6 +137,7 @@ func (t Target) objects() (query, letter string) {
 // holdings are the privileges of a role on the objects that a target matches.
 type holdings struct {
 	Objects int      // their number
+	OID     uint32   // of the database
 	Owners  []string // of the objects
 	Names   []string // of the objects, quoted; empty if the target matches all of a schema
 	Missing []string // names without an object
@@ -174,13 +175,13 @@ func getHoldings(ctx context.Context, e executor, g *Grant) (*holdings, error) {
 				count(*) FILTER (WHERE revocable) AS "Revocable"
 			FROM each GROUP BY 1 ORDER BY 1)
 		SELECT EXISTS (SELECT FROM role), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), (SELECT count(*) FROM objects),
-			ARRAY(SELECT DISTINCT pg_get_userbyid(owner)::text FROM objects),
+			coalesce((SELECT oid FROM pg_database WHERE datname = $5), 0), ARRAY(SELECT DISTINCT pg_get_userbyid(owner)::text FROM objects),
 			ARRAY(SELECT name FROM objects WHERE $4 OR $2 <> '{}' ORDER BY 1),
 			ARRAY(SELECT n FROM unnest($2) n WHERE NOT EXISTS (SELECT FROM objects WHERE n = ANY(words))),
 			ARRAY(SELECT DISTINCT privilege_type FROM aclexplode(acldefault('`+letter+`', 10)) ORDER BY 1),
 			(SELECT coalesce(jsonb_agg(counts), '[]') FROM counts)`,
-		g.On.subject(), names, g.Role, g.On.Kind == OnDatabase || g.On.Kind == OnSchema).Scan(
-		&roleExists, &schemaExists, &h.Objects, &h.Owners, &h.Names, &h.Missing, &h.All, &h.Held)
+		g.On.subject(), names, g.Role, g.On.Kind == OnDatabase || g.On.Kind == OnSchema, g.On.Database).Scan(
+		&roleExists, &schemaExists, &h.Objects, &h.OID, &h.Owners, &h.Names, &h.Missing, &h.All, &h.Held)
 	switch {
 	case err != nil:
 		return nil, err
@@ -202,7 +203,7 @@ func (h *holdings) grant(asked *Grant) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects}
+	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects, TargetOID: h.OID}
 	if h.Objects == 0 {
 		found.Privileges, found.GrantOption = asked.Privileges, asked.GrantOption
 		return found, nil
