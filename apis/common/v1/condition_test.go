@@ -118,7 +118,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("after recovery it is %+v", got)
 		}
 	})
-	t.Run("the observed generation counts where both have one", func(t *testing.T) {
+	t.Run("the observed generation counts where both have one (N43)", func(t *testing.T) {
 		is, was, later := v1.Available(), v1.Available().WithObservedGeneration(1), v1.Available().WithObservedGeneration(2)
 		if !is.Equal(was) || !was.Equal(is) || was.Equal(later) || is.Equal(v1.Creating()) {
 			t.Error("two conditions are compared otherwise")
