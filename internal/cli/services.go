@@ -74,14 +74,18 @@ func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
 	return nil
 }
 
-// serve makes a command run a server of a data folder until a signal.
+// serve makes a command run a server of a data folder until a signal. The error of a locked folder contains the next command.
 func serve(cmd *cobra.Command, std Streams, folder *datadir.Flag, run func(_ context.Context, dataDir string, _ *logs.Logs) error) {
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		dataDir, err := folder.Server()
 		if err != nil {
 			return err
 		}
-		return run(ctx, dataDir, log)
+		err = run(ctx, dataDir, log)
+		if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
+			return alreadyRuns(dataDir, locked.PID)
+		}
+		return err
 	})
 }
 
@@ -95,14 +99,16 @@ func awaitEnd(ctx context.Context, out io.Writer, dataDir string) (pid int, err 
 		if server == nil {
 			return 0, err
 		}
-		if _, announced := datadir.ReadRunFile(dataDir, server.Pid); announced && plane.Healthy(ctx, dataDir) ||
-			time.Since(begin) > endLimit || ctx.Err() != nil {
-			return server.Pid, nil
+		pid := server.Pid
+		_, announced := datadir.ReadRunFile(dataDir, pid)
+		if serves := announced && plane.Healthy(ctx, dataDir); serves || time.Since(begin) > endLimit || ctx.Err() != nil {
+			return pid, errors.Join(context.Cause(ctx), server.Release())
 		}
 		if !reported {
-			fmt.Fprintf(out, "Waiting for process %d, which uses %s but does not serve\n", server.Pid, dataDir)
+			fmt.Fprintf(out, "Waiting for process %d, which uses %s but does not serve\n", pid, dataDir)
 		}
 		_, _ = server.WaitEnd(ctx, 50*time.Millisecond) // a process that ended has closed its files and ports
+		_ = server.Release()
 	}
 }
 

@@ -86,9 +86,10 @@ func lostObjects(t *testing.T, w *world) {
 // renamedDatabases keep their data, also if the objects that had them are deleted.
 func renamedDatabases(t *testing.T, w *world) {
 	tenants := w.tenants(t, "moved-tenant", "moved-and-deleted")
-	d := &v1alpha1.Database{ObjectMeta: named("moved-database")}
+	d, left := &v1alpha1.Database{ObjectMeta: named("moved-database")}, &v1alpha1.Database{ObjectMeta: named("moved-and-left")}
 	w.create(t, d)
-	w.Settled(t, d)
+	w.create(t, left)
+	w.Settled(t, d, left)
 	c := w.postgres.Config()
 	admin := map[string][]byte{"username": []byte(c.Username), "password": []byte(c.Password)}
 	rename := func(from, to string) {
@@ -97,7 +98,7 @@ func renamedDatabases(t *testing.T, w *world) {
 			return w.open(t, admin, "postgres", fmt.Sprintf("ALTER DATABASE %q RENAME TO %q", from, to))
 		})
 	}
-	all := []resource.Managed{tenants[0], tenants[1], d}
+	all := []resource.Managed{tenants[0], tenants[1], d, left}
 	kept, deleted := w.secret(t, tenants[0].Name), tenants[1]
 	if err := w.open(t, w.secret(t, deleted.Name), deleted.Name, "CREATE TABLE items AS SELECT 1 AS n"); err != nil {
 		t.Fatal(err)
@@ -116,10 +117,17 @@ func renamedDatabases(t *testing.T, w *world) {
 	if err := w.Client.Delete(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	w.reports(t, deleted, "its tables would be deleted")
-	if failed := xpv1.FailureOf(deleted); failed.Reason != failure.ExternalResourceInUse {
-		t.Errorf("the failure is %+v", failed)
+	if err := w.Client.Delete(t.Context(), left); err != nil {
+		t.Fatal(err)
 	}
+	for _, mg := range []resource.Managed{deleted, left} {
+		w.reports(t, mg, meta.AnnotationKeyOrphanOnDelete)
+		if failed := xpv1.FailureOf(mg); failed.Reason != failure.ExternalResourceInUse {
+			t.Errorf("the failure is %+v", failed)
+		}
+	}
+	rename(left.Name+"-old", left.Name)
+	w.Eventually(t, "a database that was renamed back is deleted", testkit.Gone(w.Client, left))
 	if err := w.open(t, admin, deleted.Name+"-old", "SELECT n FROM items"); err != nil {
 		t.Errorf("the renamed database of a deleted tenant: %v", err)
 	}

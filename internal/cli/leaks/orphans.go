@@ -100,16 +100,21 @@ func printOrphans(w io.Writer, orphans []orphan) error {
 		return err
 	}
 	rows := [][]any{{"KIND", "NAME", "PHASE", "CLAIM", "CLASS", "EXTERNAL NAME"}}
-	rest := "Their external resources"
+	rest, kept := "Their external resources", 0
 	for _, o := range orphans {
 		phase := o.Phase
 		if o.Deleted {
 			phase, rest = "Deleting", "The external resources of the others"
+		} else {
+			kept++
 		}
 		rows = append(rows, []any{o.Kind, o.Name, phase, o.Claim, o.Class, o.ExternalName})
 	}
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err
+	}
+	if kept == 0 {
+		return nil
 	}
 	_, err := fmt.Fprintf(w, "\n%s exist, with all data. What to do: bowline orphans list --help\n", rest)
 	return err

@@ -53,7 +53,8 @@ func (p *pass) knownIdentity() xpv1.ExternalIdentity {
 
 // isReplaced is true if the data of the object may be lost, since the observed external resource has the name of the one that the object
 // had, but neither its identity nor a label, and no person accepts it. Of an object of an earlier version the identity is not known. Where a
-// configuration is shared with other namespaces, what has no label is refused anyway (N48). What can have none is not deleted.
+// configuration is shared with other namespaces, what has no label is refused anyway (N48). A resource of a kind without labels, such as
+// privileges, counts as replaced only during its deletion, which leaves it.
 func (p *pass) isReplaced() bool {
 	o, had, is := p.observation, p.knownIdentity(), p.observedIdentity()
 	unlabelled := o.ResourceExists && o.Owner != nil && *o.Owner == "" && p.adoption.Namespace == ""

@@ -120,8 +120,8 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 }
 
 // getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
-// and stays if that is interrupted. It can only be deleted. Nor does it return the object's own before Create completes it. One that was renamed
-// is not lost; oid is the one that the object had, or zero.
+// and stays if that is interrupted. It can only be deleted. Nor does it return the object's own before Create completes it. One that was
+// renamed is not lost, and neither replaced nor left behind; oid is the one that the object had, or zero.
 func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database, oid uint32) (*postgresql.Database, error) {
 	d, err := get(ctx, s, mg, want)
 	own := err == nil && isUnfinished(mg, d)
@@ -131,17 +131,27 @@ func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postg
 	if own {
 		d.Labels = map[string]string{meta.ExternalLabelUID: string(mg.GetUID())}
 	}
-	if !postgresql.IsNotFound(err) || oid == 0 || meta.WasDeleted(mg) || meta.CheckRecreate(mg, time.Now()) == nil {
+	if !postgresql.IsNotFound(err) || oid == 0 || !meta.WasDeleted(mg) && meta.CheckRecreate(mg, time.Now()) == nil {
 		return d, err
 	}
-	name, failed := s.DatabaseName(ctx, oid)
-	if failed != nil || name == "" {
-		return nil, cmp.Or(failed, err)
+	name, labels, failed := s.DatabaseWithOID(ctx, oid)
+	if unlessNotFound(failed) != nil || ownerLabel(labels) != string(mg.GetUID()) { // identifiers of another server mean nothing
+		return nil, cmp.Or(unlessNotFound(failed), err)
 	}
-	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the database was renamed in the server: ask your platform team to rename it back",
-		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q: rename it back by ALTER "+
-			"DATABASE %[1]q RENAME TO %[2]q, or, if the annotation %[3]s was changed or lost, set that to %[1]s; to create an empty one, set the "+
-			"annotation %[4]s to %[5]q", name, want.Name, meta.AnnotationKeyExternalName, meta.AnnotationKeyRecreate, mg.GetUID())})
+	return nil, renamedDatabase(mg, name, want.Name)
+}
+
+// renamedDatabase is the error about an object whose database has another name now, perhaps to keep it.
+func renamedDatabase(mg resource.Managed, now, name string) error {
+	reason, team := failure.ExternalResourceFailed, "the database was renamed in the server: ask your platform team to rename it back"
+	other := fmt.Sprintf("to create an empty one, set the annotation %s to %q", meta.AnnotationKeyRecreate, mg.GetUID())
+	if meta.WasDeleted(mg) {
+		reason, team = failure.ExternalResourceInUse, "the database was renamed in the server: ask your platform team whether to keep it"
+		other = fmt.Sprintf("to keep it, set the annotation %s: \"true\"", meta.AnnotationKeyOrphanOnDelete)
+	}
+	return failure.ForTeam(reason, team, &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q: "+
+		"rename it back by ALTER DATABASE %[1]q RENAME TO %[2]q, or, if the annotation %[3]s was changed or lost, set that to %[1]s; %[4]s",
+		now, name, meta.AnnotationKeyExternalName, other)})
 }
 
 // observedOID is that of the database which the object had, or zero.

@@ -87,8 +87,6 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, nil
 	case d == nil && ownerLabel(role.Labels) == string(r.Object.GetUID()) && !meta.WasDeleted(r.Object):
 		return nil, nil // the role alone is no tenant: its creation failed, or its data is lost
-	case d == nil && meta.WasDeleted(r.Object):
-		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels, OID: hadOID(r.Object)}, nil
 	case d == nil:
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
 	case meta.WasDeleted(r.Object) && role == nil && ownerLabel(d.Labels) != string(r.Object.GetUID()):
@@ -184,9 +182,9 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 			return err
 		}
 	}
-	have := &postgresql.Database{OwnerConnects: true}
 	if exists {
-		if have, err = postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name}); err != nil {
+		have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
+		if err != nil {
 			return err
 		}
 		if have.CurrentOwner != r.Name && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
@@ -198,6 +196,10 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	}
 	want.AllowConnections = ptr.To(true)
 	if err := postgresql.Update(ctx, s.Server, want); err != nil {
+		return err
+	}
+	have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
+	if err != nil {
 		return err
 	}
 	if !have.OwnerConnects {
@@ -294,9 +296,6 @@ func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	if err := postgresql.CheckChange(s.Server, postgresql.Role{Name: name}); err != nil {
 		return err
 	}
-	if renamed, err := s.DatabaseName(ctx, hadOID(r.Object)); err != nil || renamed != "" && renamed != name {
-		return cmp.Or(err, keepsRenamed(renamed, name))
-	}
 	disabled := s.DisableLogin(ctx, name)
 	if disabled != nil && !postgresql.IsNotFound(disabled) {
 		return disabled
@@ -317,14 +316,6 @@ func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	return postgresql.Delete(ctx, s.Server, postgresql.Role{Name: name})
-}
-
-// keepsRenamed is the refusal to delete a role whose tables are the data of a database that was renamed, perhaps to keep it.
-func keepsRenamed(now, name string) error {
-	return failure.ForTeam(failure.ExternalResourceInUse, "the database was renamed in the server: ask your platform team whether to keep it",
-		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q, and its tables would be deleted "+
-			"with the role %[2]q: to delete it, rename it back by ALTER DATABASE %[1]q RENAME TO %[2]q; to keep it with its role, set the "+
-			"annotation %[3]s: \"true\"", now, name, meta.AnnotationKeyOrphanOnDelete)})
 }
 
 // pristineTemplate permits no connections, which would block copies.

@@ -61,12 +61,19 @@ func (x *Database) read(ctx context.Context, e executor) (*Database, error) {
 		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j WHERE d.datname = $1`, x.Name)
 }
 
-// DatabaseName returns the name of a database, empty if there is none with this object identifier.
-func (s *Server) DatabaseName(ctx context.Context, oid uint32) (name string, err error) {
+// DatabaseWithOID returns the name and the labels of a database, or IsNotFound.
+func (s *Server) DatabaseWithOID(ctx context.Context, oid uint32) (name string, labels map[string]string, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		return c.QueryRow(ctx, "SELECT coalesce((SELECT datname::text FROM pg_database WHERE oid = $1), '')", oid).Scan(&name)
+		var comment string
+		err := c.QueryRow(ctx, "SELECT datname::text, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE oid = $1", oid).
+			Scan(&name, &comment)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return notFound(codeNoDatabase, "database", fmt.Sprint(oid))
+		}
+		_, labels = splitComment(comment)
+		return err
 	})
-	return name, err
+	return name, labels, err
 }
 
 // SameEncoding reports whether two names mean the same encoding, as UTF8, utf-8 and unicode do.

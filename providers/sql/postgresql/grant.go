@@ -60,7 +60,7 @@ func (g *Grant) check(s *Server) error {
 	return checkName(g.Role)
 }
 
-// where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
+// where returns the database to connect to. Privileges on databases and roles are changed in one database.
 func (g *Grant) where(s *Server) string {
 	if g.On.Kind == OnRole || g.On.Kind == OnDatabase || g.On.validate() != nil {
 		return s.config.Database
@@ -152,7 +152,7 @@ func (s *Server) granting(ctx context.Context, g *Grant, f func(context.Context,
 	added, _ := s.grants.LoadOrStore(g.where(s), semaphore.NewWeighted(1))
 	one := added.(*semaphore.Weighted)
 	if err := one.Acquire(ctx, 1); err != nil {
-		return err
+		return fmt.Errorf("waiting for other changes of privileges in database %q: %w", g.where(s), err)
 	}
 	defer one.Release(1)
 	for tries := 1; ; tries++ {

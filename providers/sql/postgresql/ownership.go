@@ -61,7 +61,7 @@ func (s *Server) DropOwned(ctx context.Context, role string) error {
 			return s.classify(ctx, s.config.Database, err)
 		case len(h.own) > 0:
 			return &Error{Code: codeDependentObjects, Message: fmt.Sprintf("role %q owns database %q, which is not deleted with it", role, h.own[0]),
-				Hint: "Give the database to another role by ALTER DATABASE ... OWNER TO, or rename it back if it was renamed, or drop it."}
+				Hint: fmt.Sprintf("To keep it with its tables, run there REASSIGN OWNED BY %q TO another role; else drop it.", role)}
 		}
 		leave, err := s.joinAll(ctx, use, h.roles)
 		if err != nil {
