@@ -135,8 +135,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer span.End()
 	defer r.disconnect(ctx, p)
 	defer r.announceDeletion(ctx, mg)()
-	look, act := r.lifecycle(mg)
-	return r.settle(ctx, p, flow.Run(ctx, p, r.run(look...), r.run(act...)))
+	observing, acting := r.lifecycle(mg)
+	return r.settle(ctx, p, flow.Run(ctx, p, r.run(observing...), r.run(acting...)))
 }
 
 // forget drops what the process knows of an object that was deleted.
@@ -147,7 +147,7 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 }
 
 // lifecycle is the order of everything. Read it first. What follows the observation has a deadline of its own (N70).
-func (r *Reconciler) lifecycle(mg resource.Managed) (look, act []step) {
+func (r *Reconciler) lifecycle(mg resource.Managed) (observing, acting []step) {
 	if meta.WasDeleted(mg) {
 		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe},
 			[]step{r.deleteExternal, r.finalize}

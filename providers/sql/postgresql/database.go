@@ -55,7 +55,8 @@ func (x *Database) read(ctx context.Context, e executor) (*Database, error) {
 			CASE j->>'datlocprovider' WHEN 'i' THEN coalesce(j->>'datlocale', j->>'daticulocale') END AS icu_locale,
 			j->>'daticurules' AS icu_rules, CASE j->>'datlocprovider' WHEN 'b' THEN j->>'datlocale' END AS builtin_locale,
 			t.spcname::text AS tablespace, d.datallowconn AS allow_connections, d.datconnlimit AS connection_limit,
-			has_database_privilege(d.datdba, d.oid, 'CONNECT') AS owner_connects, d.datconnlimit = -2 AS invalid, d.datistemplate AS is_template, coalesce(j->>'datcollversion', '') AS collation_version,
+			has_database_privilege(d.datdba, d.oid, 'CONNECT') AS owner_connects,
+			d.datconnlimit = -2 AS invalid, d.datistemplate AS is_template, coalesce(j->>'datcollversion', '') AS collation_version,
 			`+settingsFrom("pg_db_role_setting, unnest(setconfig) s WHERE setdatabase = d.oid AND setrole = 0")+` AS settings,
 			coalesce(shobj_description(d.oid, 'pg_database'), '') AS comment
 		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j WHERE d.datname = $1`, x.Name)
