@@ -121,8 +121,9 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 
 // getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
 // and stays if that is interrupted. It can only be deleted. Nor does it return the object's own before Create completes it. One that was
-// renamed is not lost, and neither replaced nor left behind; oid is the one that the object had, or zero.
-func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database, oid uint32) (*postgresql.Database, error) {
+// renamed is not lost, and neither replaced nor left behind.
+func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postgresql.Database) (*postgresql.Database, error) {
+	oid := hadOID(mg)
 	d, err := get(ctx, s, mg, want)
 	own := err == nil && isUnfinished(mg, d)
 	if err == nil && (d.Invalid || own) && !meta.WasDeleted(mg) {
@@ -154,15 +155,17 @@ func renamedDatabase(mg resource.Managed, now, name string) error {
 		now, name, meta.AnnotationKeyExternalName, other)})
 }
 
-// observedOID is that of the database which the object had, or zero.
-func observedOID(mg resource.Managed) uint32 {
-	o, ok := mg.(interface {
+// hadOID is that of the database which the object had, or zero.
+func hadOID(mg resource.Managed) uint32 {
+	switch o := mg.(type) {
+	case *v1alpha1.TenantDatabase:
+		return o.Status.AtProvider.OID
+	case interface {
 		Observation() *v1alpha1.DatabaseObservation
-	})
-	if !ok {
-		return 0
+	}:
+		return o.Observation().OID
 	}
-	return o.Observation().OID
+	return 0
 }
 
 // unfinishedLimit is the connection limit of the object's database until that is complete. It proves whose a database is that has no label
@@ -194,7 +197,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 		return &full, postgresql.Update(ctx, s.Server, full)
 	}
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
-		d, err := getDatabase(ctx, s, r.Object, r.Want, observedOID(r.Object))
+		d, err := getDatabase(ctx, s, r.Object, r.Want)
 		if err != nil || d == nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	if unlessNotFound(err) != nil {
 		return nil, err
 	}
-	d, err := getDatabase(ctx, s, r.Object, postgresql.Database{Name: name}, hadOID(r.Object))
+	d, err := getDatabase(ctx, s, r.Object, postgresql.Database{Name: name})
 	switch {
 	case err != nil && !postgresql.IsNotFound(err):
 		return nil, err
@@ -142,14 +142,6 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 func isReplaced(mg resource.Managed, d *postgresql.Database) bool {
 	had := hadOID(mg)
 	return had != 0 && had != d.OID && d.CurrentOwner != d.Name && ownerLabel(d.Labels) != string(mg.GetUID())
-}
-
-// hadOID is that of the database which the tenant had, or zero.
-func hadOID(mg resource.Managed) uint32 {
-	if o, ok := mg.(*v1alpha1.TenantDatabase); ok {
-		return o.Status.AtProvider.OID
-	}
-	return 0
 }
 
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
