@@ -20,7 +20,7 @@ import (
 // broken are servers of which none can be copied.
 type broken string
 
-func (b broken) Backup(context.Context, []string, func(folder, data string) error) error {
+func (b broken) Backup(context.Context, []string, func(folder, data string) error, func(string) error) error {
 	return errors.New("no copy of " + string(b))
 }
 func (b broken) Failed([]string) error    { return errors.New(string(b) + " is down") }

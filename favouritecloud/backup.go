@@ -6,6 +6,7 @@ package favouritecloud
 import (
 	"archive/tar"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -31,13 +32,13 @@ const stateFile = "state.db"
 
 // servers are the servers of a service.
 type servers interface {
-	Backup(ctx context.Context, skip []string, save func(folder, data string) error) error
+	Backup(ctx context.Context, skip []string, save func(folder, data string) error, waits func(cause string) error) error
 	Failed(skip []string) error
 	Paths() ([]string, error)
 }
 
 // backup writes the files of a backup as a tar archive: the admin token, the records, and then the data of each server, so that the
-// data has whatever a client knew before the call. The last entry has the error, if any.
+// data has whatever a client knew before the call. Entries in between say which server it waits for. The last entry has the error, if any.
 func (f *folders) backup(ctx context.Context, w io.Writer, skip []string, services ...servers) error {
 	archive := tar.NewWriter(w)
 	err := checkSkipped(skip, services)
@@ -48,7 +49,7 @@ func (f *folders) backup(ctx context.Context, w io.Writer, skip []string, servic
 		if err == nil {
 			err = s.Backup(ctx, skip, func(folder, data string) error {
 				return addFiles(archive, path.Join(instancesLink, folder, "data"), data)
-			})
+			}, func(cause string) error { return addFile(archive, sdk.BackupWait, cause) })
 		}
 	}
 	var text string
@@ -210,13 +211,20 @@ func Remove(dataDir string) error {
 	return os.RemoveAll(dataDir)
 }
 
-// openRestored opens the records, which get another identity: that of the backup belongs to the original.
+// openRestored opens the records, which get another identity: that of the backup belongs to the original, and becomes the end of this one,
+// so that clients who know the original recognize its copy.
 func openRestored(c Config) (*folders, error) {
 	state, err := openState(c.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	err = state.Write(func(tx *store.Tx) error { return identities.Delete(tx, "", "cloud") })
+	err = state.Write(func(tx *store.Tx) error {
+		original, err := identities.Get(tx, "", "cloud")
+		if errors.Is(err, store.ErrNotFound) { // a backup of an earlier version
+			return nil
+		}
+		return errors.Join(err, identities.Put(tx, "", "cloud", rand.Text()+"/"+original))
+	})
 	if err := errors.Join(err, state.Close()); err != nil {
 		return nil, err
 	}

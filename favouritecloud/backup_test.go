@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,15 +24,30 @@ func TestBackupIsRestoredBesideTheOriginal(t *testing.T) {
 		password := c.create(t, e, "orders")
 		original := c.awaitOnline(t, e, "orders")
 		e.ask(t, original, password, e.write)
+		server := serversIn(t, c.dir)[0]
+		if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Kill(server, syscall.SIGCONT)
 		backup, err := sdk.StartBackup(t.Context(), c.url, c.adminToken(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer backup.Close()
+		var waited string
+		backup.Waits = func(cause string) {
+			waited = cause
+			if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
+				t.Error(err)
+			}
+		}
 		dir := newDataDir(t)
 		done, err := favouritecloud.Restore(favouritecloud.Config{DataDir: dir}, backup, false)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if want := e.service + "/demo/orders: "; !strings.HasPrefix(waited, want) {
+			t.Errorf("the backup says %q while the server hangs, want %q", waited, want)
 		}
 		if to := done.Ports[original.Port]; to == 0 || to == original.Port {
 			t.Errorf("port %d became %d", original.Port, to)
@@ -43,6 +59,9 @@ func TestBackupIsRestoredBesideTheOriginal(t *testing.T) {
 		}
 		if got := e.ask(t, at, password, e.read); got != "kept" {
 			t.Errorf("the restored server has %q", got)
+		}
+		if id, of := restored.client.Cloud(), c.client.Cloud(); of == "" || !strings.HasSuffix(id, "/"+of) {
+			t.Errorf("the restored cloud has the id %q, the original %q", id, of)
 		}
 		restored.delete(t, e, "orders")
 		if got := e.ask(t, original, password, e.read); got != "kept" {
@@ -190,7 +209,7 @@ func TestServersBelongToOneCloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, config := range map[string]favouritecloud.Config{
-		"is a copy of " + dir: {DataDir: copied}, "of which this cloud has no records": other,
+		"is a copy of " + dir: {DataDir: copied}, "if its instances is a link, that leads to the data of the servers of both": {DataDir: copied}, "of which this cloud has no records": other,
 	} {
 		server, err := favouritecloud.New(config)
 		if err == nil {
@@ -242,7 +261,7 @@ func TestFailedRestoreKeepsTheServersOfAMovedCloud(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	refuse("the moved cloud is down", "choose another data folder")
+	refuse("the moved cloud is down", "choose another data folder for this cloud, or delete /var/lib/favouritecloud-")
 	c = startCloud(t, favouritecloud.Config{DataDir: moved})
 	online := c.awaitOnline(t, e, "orders")
 	refuse("the moved cloud runs", "in use by another cloud")

@@ -34,6 +34,7 @@ type engine struct {
 	query             func(t *testing.T, at state, password, command string) (string, error)
 	show, write, read string
 	size              func(answer string) string
+	parts             []string // files and folders below that of a server, without which it must not start
 	// hide makes the cloud search the program in a folder only, and install puts it there. need is the command that installs it.
 	hide    func(config *favouritecloud.Config, folder string) (need string)
 	install func(folder string) error
@@ -54,6 +55,7 @@ func databases() engine {
 		service: "database", username: "postgres", field: "fanciness_level", query: querySQL,
 		version: "version", absent: "9", advice: "apt-get install postgresql-9)",
 		show: "show max_connections", size: func(answer string) string { return answer },
+		parts: []string{"data/PG_VERSION"},
 		write: "create table kept as select 'kept' as value", read: "select value from kept",
 		hide: func(config *favouritecloud.Config, folder string) string {
 			config.PostgresSearchPath = []string{folder}
@@ -72,7 +74,8 @@ func caches() engine {
 	return engine{
 		service: "cache", username: "default", field: "memory_megabytes", query: queryRedis,
 		version: "engine_version", absent: "2.8", advice: "apt-get install redis-server)",
-		show: "INFO memory", write: "SET kept kept", read: "GET kept",
+		parts: []string{"data/appendonlydir", "data/appendonlydir/appendonly.aof.manifest"},
+		show:  "INFO memory", write: "SET kept kept", read: "GET kept",
 		size: func(answer string) string {
 			_, rest, _ := strings.Cut(answer, "maxmemory:")
 			megabytes, _, _ := strings.Cut(rest, "\r")

@@ -43,9 +43,22 @@ func read(dataDir, name string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
+// InstancesElsewhere returns the folder of a cloud's instances if there is one outside of its data folder, else "".
+func InstancesElsewhere(dataDir string) string {
+	instances, err := os.Readlink(filepath.Join(dataDir, instancesLink))
+	if err == nil {
+		_, err = os.Stat(instances)
+	}
+	if err != nil {
+		return ""
+	}
+	return instances
+}
+
 // folders are the folders and files of a running cloud.
 type folders struct {
 	data           string
+	id             string // of the cloud
 	instances      string
 	state          *store.Store
 	lock           *os.File // of the instances

@@ -48,22 +48,28 @@ func TestUnreachableDataFolder(t *testing.T) {
 	}
 }
 
+// Whatever of its data a server has lost, it is not started without it.
 func TestLostDataIsNotReplaced(t *testing.T) {
-	t.Parallel()
-	c, e := startCloud(t, favouritecloud.Config{RetryInterval: 100 * time.Millisecond}), databases()
-	password := c.create(t, e, "orders")
-	online := c.awaitOnline(t, e, "orders")
-	e.ask(t, online, password, "create table item as select 1 as n")
-	data := filepath.Join(c.folder(e, online.ID), "data")
-	away := filepath.Join(filepath.Dir(data), "away")
-	if err := errors.Join(os.Rename(data, away), syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL)); err != nil {
-		t.Fatal(err)
-	}
-	c.await(t, e, "orders", sdk.StatusFailed, "data folder is gone")
-	if err := os.Rename(away, data); err != nil {
-		t.Fatal(err)
-	}
-	e.ask(t, c.awaitOnline(t, e, "orders"), password, "select n from item")
+	forEachEngine(t, func(t *testing.T, e engine) {
+		c := startCloud(t, favouritecloud.Config{RetryInterval: 100 * time.Millisecond})
+		password := c.create(t, e, "orders")
+		online := c.awaitOnline(t, e, "orders")
+		e.ask(t, online, password, e.write)
+		folder := c.folder(e, online.ID)
+		for _, part := range append(e.parts, "", "data") {
+			lost, away := filepath.Join(folder, part), filepath.Join(c.dir, "away")
+			if err := errors.Join(os.Rename(lost, away), syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL)); err != nil {
+				t.Fatal(err)
+			}
+			c.await(t, e, "orders", sdk.StatusFailed, "is missing: the data is gone")
+			if err := os.Rename(away, lost); err != nil {
+				t.Fatal(err)
+			}
+			if got := e.ask(t, c.awaitOnline(t, e, "orders"), password, e.read); got != "kept" {
+				t.Errorf("with %q again, the server has %q", part, got)
+			}
+		}
+	})
 }
 
 func TestFilesArePrivate(t *testing.T) {
@@ -133,10 +139,16 @@ func TestChosenPortIsKept(t *testing.T) {
 	dir := newDataDir(t)
 	first := startCloud(t, favouritecloud.Config{DataDir: dir})
 	first.stop()
-	again := startCloud(t, favouritecloud.Config{DataDir: dir})
-	again.stop()
-	if again.url != first.url {
-		t.Errorf("after a restart the cloud is at %s instead of %s", again.url, first.url)
+	for name, listen := range map[string]string{"the same": "127.0.0.1:0", "no address": ""} {
+		again, err := favouritecloud.New(favouritecloud.Config{DataDir: dir, Listen: listen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { <-again.Ready(); stop() }()
+		if err := again.Run(ctx); err != nil || again.URL() != first.url {
+			t.Errorf("after a restart with %s the cloud is at %s instead of %s: %v", name, again.URL(), first.url, err)
+		}
 	}
 	other, err := net.Listen("tcp", strings.TrimPrefix(first.url, "http://"))
 	if err != nil {

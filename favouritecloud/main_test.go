@@ -150,6 +150,7 @@ func startCloud(t *testing.T, config favouritecloud.Config) *cloud {
 		if err := <-ended; err != nil {
 			t.Errorf("running cloud: %v", err)
 		}
+		http.DefaultClient.CloseIdleConnections() // to this cloud: the next one may have its port, and a POST is not repeated
 	}
 	t.Cleanup(func() { stop(syscall.SIGINT) })
 	select {

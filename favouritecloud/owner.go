@@ -33,10 +33,10 @@ type owner struct {
 
 // takeInstances locks the folder of the instances. It refuses those of another cloud, and those of a cloud of which this is a copy.
 func (f *folders) takeInstances() (err error) {
-	own := owner{Data: f.data}
-	if own.ID, err = f.identity(); err != nil {
+	if f.id, err = f.identity(); err != nil {
 		return err
 	}
+	own := owner{ID: f.id, Data: f.data}
 	if err := f.lockInstances(os.O_CREATE); err != nil {
 		return err
 	}
@@ -101,8 +101,9 @@ func (f *folders) checkOwner(own owner) error {
 		return err
 	}
 	if former.ID != own.ID {
-		return fmt.Errorf("the servers in %s belong to another cloud, of which this cloud has no records; its data folder was %s at its "+
-			"last start, and may have been moved since: choose another data folder for this cloud", f.instances, former.Data)
+		return fmt.Errorf("the servers in %[1]s belong to another cloud, of which this cloud has no records; its data folder was %[2]s at its "+
+			"last start, and may have been moved since: choose another data folder for this cloud, or delete %[1]s if that cloud was deleted",
+			f.instances, former.Data)
 	}
 	file, err := os.Open(filepath.Join(former.Data, instancesLink, ownerFile))
 	if err != nil {
@@ -117,8 +118,9 @@ func (f *folders) checkOwner(own owner) error {
 	if err := errors.Join(hereErr, thereErr); err != nil || os.SameFile(here, there) {
 		return err
 	}
-	return fmt.Errorf("%s is a copy of %s, which has the servers in %s: start that one, or delete it if the copy is to replace it",
-		f.data, former.Data, f.instances)
+	return fmt.Errorf("%[1]s is a copy of %[2]s, which has the servers in %[3]s: start that one, or delete it if the copy is to replace it. "+
+		"Delete only the folder itself: if its %[4]s is a link, that leads to the data of the servers of both",
+		f.data, former.Data, f.instances, instancesLink)
 }
 
 func (f *folders) hasInstances() (bool, error) {

@@ -51,6 +51,7 @@ const (
 // Server is one cloud. Call New, then Run once.
 type Server struct {
 	config  Config
+	anyPort bool // none was chosen
 	started atomic.Bool
 	kept    atomic.Bool // the servers are to outlive Run
 	ready   chan struct{}
@@ -62,7 +63,7 @@ func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring cloud: %w", err)
 	}
-	return &Server{config: c.withDefaults(), ready: make(chan struct{})}, nil
+	return &Server{config: c.withDefaults(), anyPort: c.Listen == "", ready: make(chan struct{})}, nil
 }
 
 // Ready is closed when the API answers. Instances may still be starting.
@@ -121,7 +122,7 @@ func (s *Server) run(ctx context.Context) (err error) {
 		return map[string]httpapi.Verb{sdk.VerbCheckPassword: check}
 	}
 	api := httpapi.New(httpapi.Config{
-		Store: f.state, Faults: injector, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
+		ID: f.id, Store: f.state, Faults: injector, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
 		Backup: func(ctx context.Context, w io.Writer, skip []string) error {
 			return f.backup(ctx, w, skip, databases, caches)
 		},
@@ -137,10 +138,10 @@ func (s *Server) run(ctx context.Context) (err error) {
 	return s.serve(ctx, listener, api, databases.Run, caches.Run, autoscale)
 }
 
-// listen keeps a port that an earlier Run chose while it is free: clients have the URL.
+// listen keeps the port of an earlier Run while it is free, unless another was chosen: clients have the URL.
 func (s *Server) listen() (net.Listener, error) {
 	host, port, _ := net.SplitHostPort(s.config.Listen) // Validate has checked it
-	if port == "0" {
+	if port == "0" || s.anyPort {
 		if former, err := read(s.config.DataDir, portFile); err == nil {
 			if l, err := net.Listen("tcp", net.JoinHostPort(host, former)); err == nil {
 				return l, nil
@@ -229,7 +230,7 @@ const (
 type Config struct {
 	DataDir string // the folder of all state. It is created if it does not exist. Only one cloud can use it at a time.
 	// Listen is the host:port of the API. Port 0 selects a free one at the first start; later starts use it again if they can.
-	// Default: DefaultListen.
+	// Default: DefaultListen, with the port of the last start if there was one and it is free.
 	Listen string
 	// InstanceDir is the folder of the data of instances, by far the largest part. Default: DataDir/instances. If the cloud runs as
 	// root, servers run as another account (postgres, else nobody), which must be able to reach the folder. If it cannot reach

@@ -16,10 +16,14 @@ import (
 // BackupEnd is the name of the last entry of a backup. Its content is empty, or the error that ended the backup.
 const BackupEnd = "end"
 
+// BackupWait is the name of entries with the instance whose server cannot be copied yet, and the cause.
+const BackupWait = "wait"
+
 // A Backup has the files of a cloud, as a tar.Reader. Only Next returns io.EOF, when every file was read.
 type Backup struct {
 	*tar.Reader
-	body io.Closer
+	Waits func(cause string) // is called with each instance that the cloud waits for, and the cause; nil: waits in silence
+	body  io.Closer
 }
 
 // StartBackup makes the cloud copy its records and the data of its servers. adminToken is in the file admin.token of the data folder.
@@ -47,6 +51,15 @@ func StartBackup(ctx context.Context, endpoint, adminToken string, skip ...strin
 // Next returns the next file.
 func (b *Backup) Next() (*tar.Header, error) {
 	header, err := b.Reader.Next()
+	for err == nil && header.Name == BackupWait {
+		var cause []byte
+		if cause, err = io.ReadAll(io.LimitReader(b.Reader, maxAnswerBytes)); err == nil && b.Waits != nil {
+			b.Waits(string(cause))
+		}
+		if err == nil {
+			header, err = b.Reader.Next()
+		}
+	}
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading backup: %w", io.ErrUnexpectedEOF)
 	}

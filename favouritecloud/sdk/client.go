@@ -27,6 +27,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,6 +35,7 @@ import (
 const (
 	HeaderIdempotencyKey = "Idempotency-Key"     // the idempotency key of a create
 	HeaderReplayed       = "Idempotent-Replayed" // "true" in an answer that repeats that to an earlier request
+	HeaderCloud          = "Cloud-Id"            // the id of the cloud, in every answer
 )
 
 const (
@@ -55,6 +57,7 @@ type Client struct {
 	project  string
 	token    string
 	http     *http.Client
+	cloud    atomic.Pointer[string] // the last id in an answer, nil for none
 }
 
 // NewClient returns a client for the project of c. It makes no request; the error names every missing or malformed field.
@@ -86,6 +89,9 @@ func parseEndpoint(endpoint string) (string, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return "", fmt.Errorf("endpoint %q is not a URL such as http://127.0.0.1:7070", endpoint)
 	}
+	if u.User != nil {
+		return "", errors.New("endpoint: a user and a password are not supported: the API key is separate")
+	}
 	return strings.TrimSuffix(endpoint, "/"), nil
 }
 
@@ -96,6 +102,20 @@ func isHeaderValue(s string) bool {
 
 // Project returns the project of the client.
 func (c *Client) Project() string { return c.project }
+
+// Endpoint returns the URL of the cloud.
+func (c *Client) Endpoint() string { return c.endpoint }
+
+// Cloud returns the last id of a cloud that an answer contained, also after answers without one, as of a gateway; "" while none did, as for
+// an earlier version of the cloud. It may be from another call than the caller's own: if several clouds answer at the endpoint, it does
+// not show which one answered that. The id of a restored cloud is its own id, a slash and the id of the original.
+func (c *Client) Cloud() string {
+	id := c.cloud.Load()
+	if id == nil {
+		return ""
+	}
+	return *id
+}
 
 // CallOption modifies one call.
 type CallOption func(*http.Request)
@@ -129,6 +149,9 @@ func (c *Client) do(ctx context.Context, req request, out any, opts ...CallOptio
 		return false, newConnectionError(c.endpoint, err)
 	}
 	defer resp.Body.Close() // The body has been read.
+	if id := resp.Header.Get(HeaderCloud); id != "" {
+		c.cloud.Store(&id)
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		return false, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))

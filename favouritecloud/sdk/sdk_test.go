@@ -84,6 +84,27 @@ func TestErrorsAreTyped(t *testing.T) {
 	}
 }
 
+// Workers share a client: an answer without an id, as of a gateway, must not hide the id that another one needs.
+func TestCloudIsTheLastIDInAnAnswer(t *testing.T) {
+	t.Parallel()
+	var id string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(sdk.HeaderCloud, id)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	c, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ id, want string }{{"", ""}, {"abc", "abc"}, {"", "abc"}, {"copy/abc", "copy/abc"}} {
+		id = step.id
+		if _, err := database.NewClient(c).Get(t.Context(), "x"); err == nil || c.Cloud() != step.want {
+			t.Errorf("after an answer with the id %q the cloud is %q, want %q; error %v", step.id, c.Cloud(), step.want, err)
+		}
+	}
+}
+
 func TestConnectionErrors(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())

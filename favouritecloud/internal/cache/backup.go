@@ -18,7 +18,8 @@ const (
 	dumpName      = "dump.rdb"
 	appendFolder  = "appendonlydir"
 	appendBase    = "appendonly.aof.1.base.rdb"
-	appendIndex   = "appendonly.aof.manifest"
+	appendFirst   = "appendonly.aof.1.incr.aof"
+	appendIndex   = appendFolder + "/appendonly.aof.manifest"
 	dumpInterval  = 50 * time.Millisecond
 	dumpTimeout   = 10 * time.Minute // of a dump, also one that begins after another ends
 	dumpInProcess = "rdb_bgsave_in_progress:1"
@@ -64,7 +65,7 @@ func (d *driver) move(dump, target string) error {
 	defer root.Close() // only read
 	folder := filepath.Join(target, appendFolder)
 	return errors.Join(root.Mkdir(folder, 0o700), root.Rename(filepath.Join(filepath.Base(d.Data()), dump), filepath.Join(folder, appendBase)),
-		root.WriteFile(filepath.Join(folder, appendIndex), []byte("file "+appendBase+" seq 1 type b\n"), 0o600))
+		root.WriteFile(filepath.Join(target, appendIndex), []byte("file "+appendBase+" seq 1 type b\n"), 0o600))
 }
 
 // ask sends one command as the cloud's own user.

@@ -52,7 +52,8 @@ func New(env service.Environment, searchPath []string) *Service {
 		Servers: &service.Servers[Spec]{
 			Prefix: "cache-", Ports: host.CachePorts,
 			Folder: host.Folder{
-				Stop: unix.SIGTERM, End: map[string]unix.Signal{serverProgram: unix.SIGTERM}, Discard: unix.SIGKILL, Marks: []string{" # "},
+				Proof: appendIndex, Stop: unix.SIGTERM, End: map[string]unix.Signal{serverProgram: unix.SIGTERM}, Discard: unix.SIGKILL,
+				Marks: []string{" # "},
 			},
 			Software: software(searchPath),
 			Version: refusal.Version{

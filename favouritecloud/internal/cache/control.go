@@ -124,10 +124,11 @@ func (c *control) reply() (string, error) {
 
 // status is the part of INFO that this package needs.
 type status struct {
-	pid     int
-	port    int
-	version string // major and minor
-	loading bool   // it loads its data and does not serve clients yet
+	pid      int
+	port     int
+	version  string // major and minor
+	loading  bool   // it loads its data and does not serve clients yet
+	readOnly bool   // it refuses writes because it could not store the last ones
 }
 
 func (c *control) status() (status, error) {
@@ -151,5 +152,8 @@ func parseStatus(info string) (status, error) {
 	if pidErr != nil || portErr != nil || len(numbers) < 2 || pid <= 0 {
 		return status{}, errors.New("reading status of server: the reply has no process, port or version")
 	}
-	return status{pid: pid, port: port, version: numbers[0] + "." + numbers[1], loading: fields["loading"] != "0"}, nil
+	return status{
+		pid: pid, port: port, version: numbers[0] + "." + numbers[1], loading: fields["loading"] != "0",
+		readOnly: fields["aof_last_write_status"] == "err",
+	}, nil
 }

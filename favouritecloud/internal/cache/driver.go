@@ -21,6 +21,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 const (
@@ -92,20 +93,38 @@ func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
 // Fits is always true: all settings can be changed while the server runs.
 func (d *driver) Fits(*host.Server, record) bool { return true }
 
-// Prepare selects the program.
+// Prepare creates the data if there never was any.
 func (d *driver) Prepare(_ context.Context, r record, installed []host.Program) (func(port int) (*host.Server, error), error) {
+	exists, err := d.findData(r)
+	if err != nil {
+		return nil, fmt.Errorf("checking data folder: %w", err)
+	}
 	program, err := choose(installed, r.Version)
+	if err == nil && !exists {
+		err = d.CreateData(d.fill)
+	}
 	return func(port int) (*host.Server, error) { return d.start(program, port, r) }, err
 }
 
+// findData treats an empty folder as no data if the server neither was ONLINE nor was ever started.
+func (d *driver) findData(r record) (bool, error) {
+	if r.Status == sdk.StatusCreating || r.Version == "" { // a server that is ONLINE shows its version
+		if unused, err := d.IsUnused(); unused || err != nil {
+			return false, err
+		}
+	}
+	return d.FindData(r.Port != 0) // a port is chosen after the data was created
+}
+
+// fill creates an empty append-only file, so that data without one has lost it.
+func (d *driver) fill(data string) error {
+	folder, first, index := filepath.Join(data, appendFolder), filepath.Join(data, appendFolder, appendFirst), filepath.Join(data, appendIndex)
+	return errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(first, nil, 0o600),
+		os.WriteFile(index, []byte("file "+appendFirst+" seq 1 type i\n"), 0o600),
+		d.Owner.Own(folder), d.Owner.Own(first), d.Owner.Own(index))
+}
+
 func (d *driver) start(with host.Program, port int, r record) (*host.Server, error) {
-	exists, err := d.HasData()
-	if err == nil && !exists {
-		err = d.CreateData(func(string) error { return nil })
-	}
-	if err != nil {
-		return nil, fmt.Errorf("creating data folder: %w", err)
-	}
 	config, err := d.WriteConfig("redis.conf", configuration(d.Data(), port, r))
 	if err != nil {
 		return nil, fmt.Errorf("writing configuration: %w", err)
@@ -117,14 +136,29 @@ func (d *driver) start(with host.Program, port int, r record) (*host.Server, err
 
 // AwaitReady waits for the server.
 func (d *driver) AwaitReady(ctx context.Context, s *host.Server, r record) error {
-	return s.AwaitReady(ctx, func(ctx context.Context) bool {
+	return s.AwaitReady(ctx, func(ctx context.Context) error {
 		c, err := dial(ctx, d.Data(), controlUser, r.Spec.Secret)
+		if isRefusal(err) { // for example for lack of free connections: Settle has the cause
+			return nil
+		}
 		if err != nil {
-			return isRefusal(err) // for example for lack of free connections: Settle has the cause
+			return err
 		}
 		defer c.close()
 		status, err := c.status()
-		return isRefusal(err) || err == nil && !status.loading && status.pid == s.Pid() // such as BUSY during a script
+		switch answer, refused := errors.AsType[*replyError](err); {
+		case refused && answer.code == "BUSY":
+			return &host.Fault{Passes: true, Cause: fmt.Sprintf("the server answers BUSY to all clients because of an endless script or "+
+				"function: end it with SCRIPT KILL or FUNCTION KILL, or if both are refused, kill -9 process %d: it is started again with its data, "+
+				"without the writes of up to the last second", s.Pid())}
+		case refused:
+			return nil
+		case err == nil && (status.loading || status.pid != s.Pid()):
+			return errors.New("the server is starting")
+		case err == nil && status.readOnly:
+			return &host.Fault{Cause: "the server cannot write its data to disk and refuses all writes: see its log, and whether the disk is full"}
+		}
+		return err
 	})
 }
 

@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 func TestPrograms(t *testing.T) {
@@ -69,6 +71,11 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limited := filepath.Join(filepath.Dir(d.Path), "limited") // files of at most 32 KB
+	if err := os.WriteFile(limited, fmt.Appendf(nil, "#!/bin/sh\ntrap '' XFSZ\nulimit -S -f 64\nexec %s \"$@\"\n", installed[0].Path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	installed[0].Path = limited
 	start, err := d.Prepare(t.Context(), r, installed)
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +117,7 @@ func TestDriver(t *testing.T) {
 	if _, err := c.do("CONFIG", "SET", "maxclients", "100"); err != nil {
 		t.Error(err)
 	}
+	expectFaults(t, d, s, r, c)
 	c.close()
 	adopted, err := d.Find(t.Context(), r)
 	if err != nil || adopted == nil || adopted.Pid() != s.Pid() {
@@ -122,4 +130,84 @@ func TestDriver(t *testing.T) {
 		t.Errorf("after stopping runs %v, %v", running, err)
 	}
 	s.Close()
+}
+
+// An earlier version created an empty folder before it started the server. One that was used has lost its data.
+func TestUnusedData(t *testing.T) {
+	t.Parallel()
+	const used = "is missing: the data is gone"
+	for name, tc := range map[string]struct{ status, version, file, want string }{
+		"killed before the first start":                   {status: sdk.StatusCreating, version: "7.0"},
+		"killed before the first start, and failed since": {status: sdk.StatusFailed},
+		"started":                         {status: sdk.StatusCreating, file: "server.log", want: used},
+		"was ONLINE":                      {status: sdk.StatusFailed, version: "7.0", want: used},
+		"has files, but not those needed": {status: sdk.StatusCreating, file: "data/dump.rdb", want: used},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDriver(t)
+			if err := os.MkdirAll(d.Data(), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if tc.file != "" {
+				if err := os.WriteFile(filepath.Join(d.Path, tc.file), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := record{Status: tc.status}
+			r.Port, r.Version = 1, tc.version
+			_, err := d.Prepare(t.Context(), r, []host.Program{{}})
+			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if _, errIndex := os.Stat(filepath.Join(d.Data(), appendIndex)); (errIndex != nil) != (tc.want != "") {
+				t.Error(errIndex)
+			}
+		})
+	}
+}
+
+// expectFaults reports a server while it cannot store writes, and while it serves nobody. c is a session of the cloud.
+func expectFaults(t *testing.T, d *driver, s *host.Server, r record, c *control) {
+	t.Helper()
+	run := func(session *control, commands ...string) {
+		t.Helper()
+		for _, command := range commands {
+			if _, err := session.do(strings.Fields(command)...); err != nil {
+				t.Fatalf("%.40s: %v", command, err)
+			}
+		}
+	}
+	expect := func(cause string) {
+		t.Helper()
+		waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := d.AwaitReady(waiting, s, r)
+		if fault, is := errors.AsType[*host.Fault](err); is != (cause != "") || is && !strings.Contains(fault.Cause, cause) || !is && err != nil {
+			t.Errorf("got %v, want %q", err, cause)
+		}
+	}
+	run(c, "SET large "+strings.Repeat("x", 40<<10))
+	expect("refuses all writes")
+	run(c, "CONFIG SET appendonly no", "FLUSHALL", "CONFIG SET appendonly yes")
+	expect("")
+	run(c, "CONFIG SET busy-reply-threshold 50")
+	if _, err := c.do("FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('endless', function() while true do end end)"); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dial(t.Context(), d.Data(), username, r.Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.close()
+	for call, end := range map[string]string{"EVAL 'while true do end' 0": "SCRIPT KILL", "FCALL endless 0": "FUNCTION KILL"} {
+		if _, err := client.conn.Write([]byte(call + "\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		expect(end)
+		run(c, end)
+		if _, err := client.reply(); err == nil || !isRefusal(err) {
+			t.Errorf("%s ended with %v", call, err)
+		}
+		expect("")
+	}
 }

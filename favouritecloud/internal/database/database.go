@@ -46,7 +46,7 @@ func New(env service.Environment, searchPath []string, parallel int) *Service {
 			Prefix: "database-", Ports: host.DatabasePorts,
 			// In an immediate shutdown (SIGQUIT) servers free their shared memory and lose no data.
 			Folder: host.Folder{
-				Stop: unix.SIGINT, End: map[string]unix.Signal{serverProgram: unix.SIGQUIT, initProgram: unix.SIGKILL},
+				Proof: versionFile, Stop: unix.SIGINT, End: map[string]unix.Signal{serverProgram: unix.SIGQUIT, initProgram: unix.SIGKILL},
 				Marks: []string{"FATAL:", "PANIC:", "error:"},
 			},
 			Software: software(searchPath),

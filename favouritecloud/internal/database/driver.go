@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
 )
@@ -28,6 +25,7 @@ import (
 const (
 	serverProgram = "postgres"
 	initProgram   = "initdb"
+	versionFile   = "PG_VERSION"
 
 	oldestMajor = 12              // the first version that detects processes of a killed server that still use the data
 	initDelay   = 5 * time.Second // how long child processes of a killed initdb may hold its output open
@@ -121,18 +119,13 @@ func setting(s *host.Server, name string) int {
 
 // Prepare initializes the data folder if there never was one.
 func (d *driver) Prepare(ctx context.Context, r record, installed []host.Program) (func(port int) (*host.Server, error), error) {
-	exists, err := d.HasData()
+	exists, err := d.FindData(r.Port != 0) // a port is chosen after the data was created
+	wanted := r.Version
+	if err == nil && exists {
+		wanted, err = d.major()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("checking data folder: %w", err)
-	}
-	wanted := r.Version
-	switch {
-	case exists:
-		if wanted, err = d.major(); err != nil {
-			return nil, err
-		}
-	case r.Port != 0: // a port is chosen after the data was created
-		return nil, errors.New("the data folder is gone, and is not replaced by an empty one: put it back, or delete the instance")
 	}
 	program, err := choose(installed, wanted)
 	if err == nil && !exists {
@@ -157,12 +150,12 @@ func (d *driver) initialize(ctx context.Context, with host.Program) error {
 		return err
 	}
 	err = d.CreateData(func(path string) error {
-		return errors.Join(d.initdb(ctx, with, path, password), host.Sync(path))
+		return d.initdb(ctx, with, path, password)
 	})
 	if err != nil {
 		return fmt.Errorf("initializing data folder: %w", err)
 	}
-	return host.Sync(d.Path)
+	return nil
 }
 
 func (d *driver) initdb(ctx context.Context, with host.Program, target, password string) error {
@@ -175,7 +168,7 @@ func (d *driver) initdb(ctx context.Context, with host.Program, target, password
 	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(with.Path), initProgram), "-D", target,
 		"--username="+username, "--pwfile="+passwordFile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale="+locale(),
 		"--wal-segsize=1",
-		"--no-sync") // One call of syncfs afterwards is four times as fast.
+		"--no-sync") // One call of syncfs by CreateData is four times as fast.
 	cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.WaitDelay = d.Path, environment(with), d.Owner.Attributes(), initDelay
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("running initdb as %s: %w: %s", d.Owner.Name, err, host.LastCause(string(out), d.Marks...))
@@ -226,11 +219,7 @@ func (d *driver) start(with host.Program, port, maxConnections int) (*host.Serve
 
 // AwaitReady waits for the server.
 func (d *driver) AwaitReady(ctx context.Context, s *host.Server, _ record) error {
-	return s.AwaitReady(ctx, func(ctx context.Context) bool {
-		file, err := readPidFile(d.Data())
-		// Without this check, another program may listen on the port.
-		return err == nil && file.pid == s.Pid() && file.ready && acceptsConnections(ctx, setting(s, "port"))
-	})
+	return s.AwaitReady(ctx, func(ctx context.Context) error { return d.check(ctx, s) })
 }
 
 // Settle sets the password.
@@ -244,7 +233,7 @@ func (d *driver) Settle(ctx context.Context, s *host.Server, r record) (service.
 
 // major returns the major version of PostgreSQL that the data belongs to.
 func (d *driver) major() (string, error) {
-	content, err := readIn(d.Data(), "PG_VERSION")
+	content, err := host.ReadIn(d.Data(), versionFile)
 	if err != nil {
 		return "", fmt.Errorf("reading version of data folder: %w", err)
 	}
@@ -268,22 +257,11 @@ type pidFile struct {
 }
 
 func readPidFile(data string) (pidFile, error) {
-	content, err := readIn(data, pidFileName)
+	content, err := host.ReadIn(data, pidFileName)
 	if err != nil {
 		return pidFile{}, fmt.Errorf("reading postmaster.pid: %w", err)
 	}
 	return parsePidFile(content)
-}
-
-// readIn reads a small file of a folder that the superuser of the database can write to: it follows no link out of it.
-func readIn(folder, name string) (string, error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close() // only read
-	content, err := root.ReadFile(name)
-	return string(content), err
 }
 
 func parsePidFile(content string) (pidFile, error) {
@@ -302,43 +280,4 @@ func parsePidFile(content string) (pidFile, error) {
 		started: time.Unix(started, 0),
 		ready:   len(lines) > stateLine && strings.TrimSpace(lines[stateLine]) == "ready",
 	}, nil
-}
-
-const (
-	pingTimeout        = 2 * time.Second
-	tooManyConnections = "53300" // SQLSTATE
-)
-
-// acceptsConnections connects as a client does, up to the request for authentication: a failed authentication would be logged.
-// A server without a free connection accepts connections; one that is starting, stopping or recovering does not.
-func acceptsConnections(ctx context.Context, port int) bool {
-	dialer := net.Dialer{Timeout: pingTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", host.Address(port))
-	if err != nil {
-		return false
-	}
-	defer conn.Close() // The session has not begun.
-	if err := conn.SetDeadline(time.Now().Add(pingTimeout)); err != nil {
-		return false
-	}
-	frontend := pgproto3.NewFrontend(conn, conn)
-	frontend.SetMaxBodyLen(4 << 10) // Another program may listen there.
-	frontend.Send(&pgproto3.StartupMessage{
-		ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": username, "database": "postgres"},
-	})
-	if err := frontend.Flush(); err != nil {
-		return false
-	}
-	message, err := frontend.Receive()
-	if err != nil {
-		return false
-	}
-	switch m := message.(type) {
-	case pgproto3.AuthenticationResponseMessage:
-		return true
-	case *pgproto3.ErrorResponse:
-		return m.Code == tooManyConnections
-	default:
-		return false
-	}
 }

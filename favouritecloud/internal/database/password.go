@@ -8,9 +8,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -59,22 +61,54 @@ func (d *driver) openSocketFolder(s *host.Server) (*os.File, error) {
 	return nil, errors.New("the server was started by an earlier version and has no socket of its own: it is about to be restarted")
 }
 
-// applyPassword sets the desired password of the running server, unless the server is known to have it.
+// applyPassword sets the desired password of the running server, unless the server is known to have it. While the server has no free
+// connection, it tries again until ctx ends.
 func (d *driver) applyPassword(ctx context.Context, s *host.Server, r record) error {
 	if r.Spec.PasswordRequests == 0 {
 		return nil
 	}
-	if err := d.setPassword(ctx, s, r.Password); err != nil {
-		return fmt.Errorf("changing password: %w", err)
+	err := d.setAndCheckPassword(ctx, s, r)
+	for isFull(err) && ctx.Err() == nil {
+		select {
+		case <-time.After(fullRetry):
+			err = d.setAndCheckPassword(ctx, s, r)
+		case <-ctx.Done():
+		}
+	}
+	if err != nil {
+		return err
 	}
 	d.Log.Info("password changed")
-	_, err := d.Update(func(now *record) {
+	_, err = d.Update(func(now *record) {
 		if now.Spec.PasswordRequests == r.Spec.PasswordRequests { // else there is another desired one by now
 			now.Spec.PasswordRequests = 0
 		}
 	})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("recording password: %w", err)
+	}
+	return nil
+}
+
+// fullRetry is the pause before a server that had no free connection is asked again.
+const fullRetry = 250 * time.Millisecond
+
+// isFull is true for the answer of a server that has no free connection, not even for the superuser.
+func isFull(err error) bool {
+	answer, answered := errors.AsType[*pgconn.PgError](err)
+	return answered && answer.Code == tooManyConnections
+}
+
+func (d *driver) setAndCheckPassword(ctx context.Context, s *host.Server, r record) error {
+	if err := d.setPassword(ctx, s, r.Password); err != nil {
+		return fmt.Errorf("changing password: %w", err)
+	}
+	opens, err := d.Opens(ctx, r, r.Password)
+	if err != nil {
+		return fmt.Errorf("checking new password: %w", err)
+	}
+	if !opens {
+		return errors.New("the server does not accept the new password")
 	}
 	return nil
 }
@@ -101,17 +135,36 @@ func (d *driver) setPassword(ctx context.Context, s *host.Server, desired string
 
 // administer opens a session of the superuser that logs no statements, since they contain passwords.
 func (d *driver) administer(ctx context.Context, s *host.Server) (*pgconn.PgConn, error) {
+	conn, err := d.logIn(ctx, s, map[string]string{
+		"log_statement": "none", "log_min_error_statement": "panic", "log_min_duration_statement": "-1",
+		"standard_conforming_strings": "on", "password_encryption": "scram-sha-256", "synchronous_commit": "on",
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Exec(ctx, unlimited).Close(); err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing session: %w", err), conn.Close(context.WithoutCancel(ctx)))
+	}
+	return conn, nil
+}
+
+// unlimited removes limits that only some versions have, which would refuse the settings at login.
+const unlimited = "select set_config(name, '0', false) from pg_settings where name in ('idle_session_timeout', 'transaction_timeout')"
+
+// logIn opens a session of the superuser through the socket. Its settings precede those that a user stored with ALTER ROLE or ALTER
+// DATABASE, which could take the powers of the superuser from the session, or end its statements.
+func (d *driver) logIn(ctx context.Context, s *host.Server, settings map[string]string) (*pgconn.PgConn, error) {
 	folder, err := d.openSocketFolder(s)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
 	defer folder.Close() // only read
-	return connect(ctx, host.ShortPath(folder.Fd()), setting(s, "port"), func(c *pgconn.Config) {
-		c.RuntimeParams = map[string]string{
-			"log_statement": "none", "log_min_error_statement": "panic", "log_min_duration_statement": "-1",
-			"standard_conforming_strings": "on", "password_encryption": "scram-sha-256", "synchronous_commit": "on",
-		}
-	})
+	all := map[string]string{
+		"role": "none", "default_transaction_read_only": "off", "statement_timeout": "0", "lock_timeout": "0",
+		"client_encoding": "UTF8", "search_path": "pg_catalog",
+	}
+	maps.Copy(all, settings)
+	return connect(ctx, host.ShortPath(folder.Fd()), setting(s, "port"), func(c *pgconn.Config) { c.RuntimeParams = all })
 }
 
 // Opens reports whether the running server accepts a password of its superuser.
@@ -133,16 +186,13 @@ func (d *driver) Opens(ctx context.Context, r record, password string) (bool, er
 	return true, conn.Close(ctx)
 }
 
-// invalidAuthorization is the class of the SQLSTATEs of refused logins.
-const invalidAuthorization = "28"
-
 // connect opens a session of the superuser.
 func connect(ctx context.Context, at string, port int, configure func(*pgconn.Config)) (*pgconn.PgConn, error) {
-	config, err := pgconn.ParseConfig(fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", at, port, username))
+	config, err := pgconn.ParseConfig(fmt.Sprintf("host=%s port=%d user=%s database=%s sslmode=disable", at, port, username, database))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
-	config.ConnectTimeout, config.RuntimeParams = pingTimeout, nil
+	config.ConnectTimeout, config.RuntimeParams = loginTimeout, nil
 	configure(config)
 	conn, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {

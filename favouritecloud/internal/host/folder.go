@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,8 @@ const (
 type Folder struct {
 	Path  string      // absolute and free of symbolic links. The folder need not exist.
 	Owner Account     // the account that will own the data
+	Proof string      // a file that the data always has: without it, a server would start empty or not at all
+	Mark  string      // tells the data from that of other servers; empty for data of an earlier version
 	Stop  unix.Signal // asks the server for an orderly shutdown
 	// End has the programs that may run in the folder, and the signal that ends each quickly without loss of data.
 	End     map[string]unix.Signal
@@ -63,6 +66,32 @@ func (f *Folder) HasData() (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// IsUnused reports whether the data is an empty folder in which no server was ever started: earlier versions created one before the start.
+func (f *Folder) IsUnused() (bool, error) {
+	entries, err := os.ReadDir(f.Data())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	_, started := os.Lstat(f.log())
+	return err == nil && len(entries) == 0 && errors.Is(started, fs.ErrNotExist), err
+}
+
+// FindData reports whether the data exists, and fails if a server has used it and it is gone, or it has lost its Proof or has not its
+// Mark: then nothing may replace it, and no server may use what is there.
+func (f *Folder) FindData(used bool) (bool, error) {
+	exists, err := f.HasData()
+	if err != nil || !exists && !used {
+		return false, err
+	}
+	proof := filepath.Join(f.Data(), f.Proof)
+	if _, err = os.Lstat(proof); err == nil {
+		err = f.checkMark()
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s is missing: the data is gone, and is not replaced by an empty one: put it back, or delete the instance", proof)
+	}
+	return true, err
 }
 
 // DataSize returns how many bytes the files of the data have. A running server creates and removes files meanwhile.
@@ -91,7 +120,7 @@ func FreeSpace(folder string) (int64, error) {
 	return int64(disk.Bavail) * disk.Bsize, nil
 }
 
-// CreateData creates the data, which must not exist. fill fills the folder at path, which the owner of the data owns.
+// CreateData creates the data on disk, which must not exist or be an empty folder. fill fills the folder at path, which the owner of the data owns.
 func (f *Folder) CreateData(fill func(path string) error) error {
 	unfinished := f.Data() + ".new"
 	err := errors.Join(os.MkdirAll(unfinished, 0o700),
@@ -103,7 +132,10 @@ func (f *Folder) CreateData(fill func(path string) error) error {
 	if err := fill(unfinished); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, f.Data())
+	if err := errors.Join(f.WriteMark(unfinished), Sync(unfinished)); err != nil {
+		return err
+	}
+	return errors.Join(unix.Rename(unfinished, f.Data()), Sync(f.Path)) // os.Rename would not replace an empty folder
 }
 
 // WriteConfig writes a file beside the data, which the owner of the data owns, and returns its path.
@@ -238,23 +270,43 @@ func (f *Folder) Adopt(p *Process, args []string) *Server {
 
 var errSilent = errors.New("the server runs, but does not accept connections; it is not restarted, and the instance is ONLINE when it does")
 
-// AwaitReady waits until isReady returns true. It fails when ctx ends, or the server, then with the last cause in its log.
-func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) bool) error {
+// A Fault is why clients cannot use a server that answers. A restart does not repair it.
+type Fault struct {
+	Cause  string // what a person can do about it, too
+	Passes bool   // it may pass within seconds
+}
+
+func (f *Fault) Error() string { return f.Cause }
+
+// AwaitReady waits until check returns nil, or a Fault that does not pass, which it returns. It fails when ctx ends, or the server, then
+// with the last cause in its log. Other errors of check mean that the server does not answer.
+func (s *Server) AwaitReady(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
-	for !isReady(ctx) {
+	var passing *Fault // that of the last check
+	for {
+		err := check(ctx)
+		fault, answers := errors.AsType[*Fault](err)
+		if err == nil || answers && !fault.Passes {
+			return err
+		}
+		if timeout, is := errors.AsType[net.Error](err); ctx.Err() == nil && (!is || !timeout.Timeout()) { // else the check had no time
+			passing = fault
+		}
 		select {
 		case <-s.Exited():
 			return fmt.Errorf("server ended while starting: %s", LastCause(logSince(s.folder.log(), s.logStart), s.folder.Marks...))
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return errSilent
+			switch {
+			case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+				return fmt.Errorf("waiting for server to accept connections: %w", ctx.Err())
+			case passing != nil:
+				return passing
 			}
-			return fmt.Errorf("waiting for server to accept connections: %w", ctx.Err())
+			return errSilent
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // Shutdown ends the server in an orderly way and closes it. After a timeout it uses Clear, which may make the next start slower.

@@ -37,6 +37,7 @@ type Config struct {
 	Store          *store.Store      // holds the API keys
 	Services       []Service         // the services of projects
 	Faults         *faults.Injector  // injects faults into calls and counts them; nil disables both
+	ID             string            // of the cloud
 	AdminTokenHash [sha256.Size]byte // the SHA-256 of the admin token
 	Backup         func(ctx context.Context, w io.Writer, skip []string) error
 	Log            *slog.Logger // receives every request at level debug, and internal errors
@@ -85,15 +86,28 @@ func (a *API) backup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
-	if err := a.Backup(r.Context(), w, r.URL.Query()["skip"]); err != nil {
+	if err := a.Backup(r.Context(), flusher{w, http.NewResponseController(w)}, r.URL.Query()["skip"]); err != nil {
 		a.Log.Error("backup failed", "error", err) // The archive has the error too, or no end.
 	}
 	return nil
 }
 
+// A flusher sends what is written at once.
+type flusher struct {
+	io.Writer
+	*http.ResponseController
+}
+
+// Write satisfies io.Writer.
+func (f flusher) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	return n, errors.Join(err, f.Flush())
+}
+
 // ServeHTTP answers one request and logs it, without header, query and body, since they may contain secrets.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
+	w.Header().Set(sdk.HeaderCloud, a.ID)
 	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 	r.Body = http.MaxBytesReader(recorder, r.Body, maxBodyBytes)
 	if handler, pattern := a.routes.Handler(r); pattern == "" {

@@ -31,8 +31,8 @@ const (
 
 // Backup copies the data of every server, while it runs, and calls save with the folder of the server and that of the copy. Instances
 // that are being created have no data yet, and those that are being deleted need none. Of those to skip, only the records are copied,
-// which Restored removes.
-func (f *fleet[Spec]) Backup(ctx context.Context, skip []string, save func(folder, data string) error) error {
+// which Restored removes. While a server cannot be copied, waits is called once, with its name and the cause.
+func (f *fleet[Spec]) Backup(ctx context.Context, skip []string, save func(folder, data string) error, waits func(cause string) error) error {
 	records, err := f.all()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (f *fleet[Spec]) Backup(ctx context.Context, skip []string, save func(folde
 		if slices.Contains(skip, f.path(r)) {
 			continue
 		}
-		if err := f.copyServer(ctx, r, save); err != nil {
+		if err := f.copyServer(ctx, r, save, waits); err != nil {
 			return fmt.Errorf("copying the data of %s: %w: repair it, or back up without it by --skip %[1]s", f.path(r), err)
 		}
 	}
@@ -62,11 +62,12 @@ func (f *fleet[Spec]) path(r Record[Spec]) string {
 	return f.servers.Prefix[:len(f.servers.Prefix)-1] + "/" + r.Project + "/" + r.Name
 }
 
-func (f *fleet[Spec]) copyServer(ctx context.Context, r Record[Spec], save func(folder, data string) error) error {
+func (f *fleet[Spec]) copyServer(ctx context.Context, r Record[Spec], save func(folder, data string) error, waits func(cause string) error) error {
 	w := newWorker(f, r, ctx)
 	defer w.interrupt()
 	target := filepath.Join(w.folder.Path, copyPrefix+rand.Text()) // the program of an earlier cloud may still write its copy
 	defer os.RemoveAll(target)
+	reported := false
 	for deadline := time.Now().Add(copyPatience); ; {
 		now, err := f.get(r.Project, r.Name)
 		if errors.Is(err, store.ErrNotFound) || err == nil && (now.ID != r.ID || now.Status == sdk.StatusDeleting || now.Status == sdk.StatusCreating) {
@@ -79,11 +80,18 @@ func (f *fleet[Spec]) copyServer(ctx context.Context, r Record[Spec], save func(
 			err = w.driver.Backup(ctx, now, target)
 		}
 		if err == nil {
+			err = w.folder.WriteMark(target)
+		}
+		if err == nil {
 			return save(filepath.Base(w.folder.Path), target)
 		}
 		if free, _ := f.free(w.folder.Path); free < copyReserve || errors.Is(err, unix.ENOSPC) || time.Now().After(deadline) {
 			return err
 		}
+		if !reported && waits(f.path(r)+": "+err.Error()) != nil { // nobody reads the copy any more
+			return err
+		}
+		reported = true
 		select {
 		case <-time.After(copyRetry):
 		case <-ctx.Done():

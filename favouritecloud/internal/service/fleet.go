@@ -71,7 +71,8 @@ type Driver[Spec any] interface {
 	Fits(s *host.Server, r Record[Spec]) bool
 	// Prepare returns the function that starts one of the programs. The current server, if any, is stopped in between.
 	Prepare(ctx context.Context, r Record[Spec], installed []host.Program) (start func(port int) (*host.Server, error), err error)
-	// AwaitReady waits until the server accepts connections. It is called every few seconds and is cheap while the server does.
+	// AwaitReady waits until clients can use the server. It is called every few seconds and is cheap while they can. The error is a
+	// host.Fault if the server answers that they cannot.
 	AwaitReady(ctx context.Context, s *host.Server, r Record[Spec]) error
 	// Settle applies the rest of the record to a server that is ready.
 	Settle(ctx context.Context, s *host.Server, r Record[Spec]) (Seen, error)
@@ -270,7 +271,7 @@ func (f *fleet[Spec]) interrupt(id int) {
 	}
 }
 
-// checkInterval returns the average pause between the checks of a server. Each starts a process of PostgreSQL and uses three
+// checkInterval returns the average pause between the checks of a server. Each starts a process of PostgreSQL and uses four
 // milliseconds of a processor: all servers together get ten a second.
 func (f *fleet[Spec]) checkInterval() time.Duration {
 	f.mu.Lock()

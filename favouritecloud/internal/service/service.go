@@ -51,6 +51,7 @@ func (r *Record[Spec]) SetLabels(labels map[string]string) {
 type Server struct {
 	Password   string // the desired password of the user that the API shows
 	Version    string // the desired version of the server's programs; empty for any, until one was chosen
+	Mark       string // in the data of the server, which no other has; empty until data of an earlier version is marked
 	Port       int    // the port of the server; 0 until one was chosen
 	Generation int    // counts the changes of the desired state
 	// PreviousPassword opens the server beside Password until PreviousExpiresAt; empty for none. Services support it or not.
@@ -163,7 +164,7 @@ func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key str
 	}
 	r.Project, r.IdempotencyKey, r.CreatedAt, r.Status = project, key, time.Now(), sdk.StatusAvailable
 	if s.Servers != nil {
-		r.Status = sdk.StatusCreating
+		r.Status, r.Mark = sdk.StatusCreating, rand.Text()
 	}
 	err = s.Store.Write(func(tx *store.Tx) error {
 		if err := s.replay(tx, project, key, &created); err != nil || created.Replayed {

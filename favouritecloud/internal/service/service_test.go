@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,7 +145,7 @@ func TestBackupLeavesSpace(t *testing.T) {
 			err := w.fleet.Backup(t.Context(), nil, func(string, string) error {
 				saved = true
 				return nil
-			})
+			}, func(string) error { return nil })
 			if saved != tc.saved || errors.Is(err, unix.ENOSPC) == tc.saved {
 				t.Errorf("saved: %t, error %v", saved, err)
 			}
@@ -152,6 +153,29 @@ func TestBackupLeavesSpace(t *testing.T) {
 				t.Errorf("the folder has %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// A full disk is a failure of servers that have not noticed it yet.
+func TestFullDiskIsReported(t *testing.T) {
+	t.Parallel()
+	w := newTestWorker(t, sdk.StatusOnline)
+	self, err := host.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server, w.goodSince = w.folder.Adopt(self, nil), time.Now()
+	defer w.forget()
+	for _, step := range []struct {
+		free int64
+		want string
+	}{{diskFull, sdk.StatusOnline}, {diskFull - 1, sdk.StatusFailed}, {diskFull, sdk.StatusOnline}} {
+		w.fleet.free = func(string) (int64, error) { return step.free, nil }
+		w.pass(t.Context())
+		r, err := w.fleet.get("p", "a")
+		if failed := strings.Contains(r.Message, "disk of the servers is full"); r.Status != step.want || failed != (step.want == sdk.StatusFailed) || err != nil {
+			t.Errorf("%d bytes are free: %s %q, %v", step.free, r.Status, r.Message, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 	readyTimeout   = 30 * time.Second
 	silenceTimeout = 10 * time.Second // how long a server that was ready may not answer before its instance is FAILED
 	stopTimeout    = time.Minute      // how long the server may take to stop with the cloud
+	diskFull       = 1 << 20          // bytes that are free on a disk on which servers can hardly write
 )
 
 var (
@@ -52,6 +54,7 @@ func newWorker[Spec any](f *fleet[Spec], r Record[Spec], life context.Context) *
 		fleet: f, project: r.Project, name: r.Name, id: r.ID, wake: make(chan struct{}, 1),
 		log: f.Log.With("id", r.ID, "instance", r.Name), folder: f.folder(f.folderName(r.ID)),
 	}
+	w.folder.Mark = r.Mark
 	w.alive, w.interrupt = context.WithCancel(life)
 	w.driver = f.servers.NewDriver(Site[Spec]{
 		Folder: w.folder, Log: w.log, Update: w.update, Installed: f.servers.Software.Find,
@@ -193,12 +196,22 @@ func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = w.driver.AwaitReady(waiting, w.server, r)
+	fault, _ := errors.AsType[*host.Fault](err)
+	answers := err == nil || fault != nil
+	if answers {
+		err = cmp.Or(w.checkDisk(), err)
+	}
 	if err == nil && settled && !w.goodSince.IsZero() {
 		return nil
 	}
 	var seen Seen
-	if err == nil {
-		seen, err = w.driver.Settle(waiting, w.server, r)
+	if answers {
+		var unsettled error
+		seen, unsettled = w.driver.Settle(waiting, w.server, r) // also a server with a fault may take a new password
+		err = cmp.Or(err, unsettled)
+	}
+	if err == nil && r.Mark == "" {
+		err = w.takeOver()
 	}
 	if err != nil {
 		if w.hasEnded() {
@@ -210,6 +223,25 @@ func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 		w.goodSince = time.Now()
 	}
 	return w.announce(r.Generation, seen)
+}
+
+// takeOver marks the data of a server of an earlier version. The mark is in the data first: data without the recorded one is refused.
+func (w *worker[Spec]) takeOver() error {
+	mark, err := w.folder.TakeOver()
+	if err != nil {
+		return fmt.Errorf("marking data: %w", err)
+	}
+	w.folder.Mark = mark
+	_, err = w.update(func(r *Record[Spec]) { r.Mark = mark })
+	return err
+}
+
+// checkDisk fails while servers cannot write: many notice that only when they do.
+func (w *worker[Spec]) checkDisk() error {
+	if free, err := w.fleet.free(w.folder.Path); err != nil || free >= diskFull {
+		return nil
+	}
+	return errors.New("the disk of the servers is full, so that writes fail: free space on it, and the instance is ONLINE again")
 }
 
 func (w *worker[Spec]) restart(ctx context.Context, r Record[Spec]) error {
