@@ -31,10 +31,20 @@ func NewBackup(dataDir string) (*Backup, error) {
 // Close ends the backup.
 func (b *Backup) Close() error { return b.store.Close() }
 
+// KeysFolder is the folder of keys and certificates in a data folder.
+const KeysFolder = "pki"
+
+// IsDataFolder reports whether a folder is that of a control plane, which was started once, restored, or is just being restored.
+func IsDataFolder(folder string) bool {
+	own, _ := ReadIdentity(folder)
+	_, noStore := os.Stat(etcd.DatabasePath(folder))
+	_, noKeys := os.Stat(filepath.Join(folder, KeysFolder)) // the parent of another program's etcd has none
+	return own.ID != "" || noStore == nil && noKeys == nil || IsUnfinished(folder)
+}
+
 // Keys returns the files of keys and certificates, relative to the data folder. A file of encryption keys outside of it is not among them.
 func (b *Backup) Keys() (files []string, err error) {
-	const folder = "pki"
-	keys := &pki.PKI{Dir: filepath.Join(b.dataDir, folder)}
+	keys := &pki.PKI{Dir: filepath.Join(b.dataDir, KeysFolder)}
 	for _, needed := range []string{keys.AuthorityPath(), keys.AuthorityKeyPath(), keys.ServingPath(), keys.SigningPath()} {
 		if _, err := os.Stat(needed); err != nil {
 			return nil, fmt.Errorf("reading keys: %w", err)
@@ -42,7 +52,7 @@ func (b *Backup) Keys() (files []string, err error) {
 	}
 	entries, err := os.ReadDir(keys.Dir) // a pattern would not match a path with characters of patterns
 	for _, entry := range entries {
-		files = append(files, filepath.Join(folder, entry.Name()))
+		files = append(files, filepath.Join(KeysFolder, entry.Name()))
 	}
 	if _, statErr := os.Stat(encryptionPath(b.dataDir)); statErr == nil {
 		files = append(files, filepath.Base(encryptionPath(b.dataDir)))

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -35,6 +36,7 @@ func TestServer(t *testing.T) {
 	s := startServer(t, Config{})
 	tests := map[string]func(*testing.T, *Server, client.WithWatch){
 		"custom kinds are usable at once":       testAtOnce,
+		"kinds that have objects (N83)":         testUsed,
 		"rules of custom kinds hold":            testRules,
 		"server-side apply":                     testApply,
 		"watch":                                 testWatch,
@@ -47,6 +49,7 @@ func TestServer(t *testing.T) {
 		"garbage collection in the foreground":  testCascade(metav1.DeletePropagationForeground),
 		"garbage of an owner that never was":    testAbsentOwner,
 		"namespaces":                            testNamespaces,
+		"finalizers hold what is deleted (N82)": testFinalizers,
 		"schemas and columns":                   testSchemas,
 		"anonymous requests":                    testAnonymous,
 	}
@@ -67,6 +70,62 @@ func testAtOnce(t *testing.T, _ *Server, c client.WithWatch) {
 		must(t, c.Create(t.Context(), gadget(kind, "at-once", "g", 1)))
 		return time.Since(began)
 	})
+}
+
+// Kubernetes removes an object that gets its first finalizer while it is deleted.
+func testFinalizers(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "finalizers")
+	define(t, c, gadgets("Held"))
+	for _, o := range []client.Object{gadget("Held", "finalizers", "g", 1), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "finalizers"}}} {
+		for i := range 100 {
+			o.SetName(fmt.Sprintf("o%d", i))
+			o.SetResourceVersion("")
+			must(t, c.Create(t.Context(), o))
+			deleted := make(chan error)
+			go func() { deleted <- c.Delete(t.Context(), o.DeepCopyObject().(client.Object)) }()
+			time.Sleep(time.Duration(i%10) * 200 * time.Microsecond)
+			held := o.DeepCopyObject().(client.Object)
+			added := c.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.org/hold"]}}`)))
+			must(t, <-deleted)
+			if added != nil {
+				continue // the object was gone before
+			}
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), held))
+			if held.GetDeletionTimestamp() == nil {
+				t.Fatalf("%T %s has a finalizer, and its deletion is forgotten", o, o.GetName())
+			}
+		}
+		for _, collectors := range []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents} {
+			o.SetName(strings.ToLower(collectors))
+			o.SetResourceVersion("")
+			o.SetFinalizers([]string{collectors})
+			must(t, c.Create(t.Context(), o))
+			deletedAtOnce(t, c, o)
+			o.SetFinalizers(nil)
+		}
+	}
+}
+
+// deletedAtOnce deletes an object that only the garbage collector holds. It watches, since that would release the object a moment later.
+func deletedAtOnce(t *testing.T, c client.WithWatch, o client.Object) {
+	t.Helper()
+	kind, err := c.GroupVersionKindFor(o)
+	must(t, err)
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	w, err := c.Watch(t.Context(), list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: o.GetResourceVersion()}})
+	must(t, err)
+	defer w.Stop()
+	must(t, c.Delete(t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	select {
+	case got := <-w.ResultChan():
+		if got.Type != watch.Deleted {
+			t.Errorf("%T with finalizers %v: %s", o, o.GetFinalizers(), got.Type)
+		}
+	case <-time.After(time.Minute):
+		t.Errorf("%T with finalizers %v is not deleted", o, o.GetFinalizers())
+	}
 }
 
 func testRules(t *testing.T, _ *Server, c client.WithWatch) {
@@ -322,6 +381,8 @@ func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 }
 
 func testAnonymous(t *testing.T, s *Server, _ client.WithWatch) {
+	admin := discovery.NewDiscoveryClientForConfigOrDie(s.RESTConfig()).RESTClient()
+	must(t, admin.Get().AbsPath("/livez/etcd").Do(t.Context()).Error())
 	raw := discovery.NewDiscoveryClientForConfigOrDie(rest.AnonymousClientConfig(s.RESTConfig())).RESTClient()
 	for path, open := range map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/version": false, "/metrics": false, "/api": false, "/api/v1/secrets": false} {
 		err := raw.Get().AbsPath(path).Do(t.Context()).Error()

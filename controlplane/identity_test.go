@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +20,7 @@ func TestCopyOfADataFolderIsRefused(t *testing.T) {
 	for name, err := range map[string]error{
 		"server": newServer(t, Config{DataDir: copied}).Run(t.Context()), "other commands": PrepareFolder(copied),
 	} {
-		if refused, ok := errors.AsType[*CopyError](err); !ok || refused.Original != original {
+		if refused, ok := errors.AsType[*CopyError](err); !ok || refused.Original != original || !strings.Contains(err.Error(), "Delete only the folder itself") {
 			t.Errorf("%s on a copy: %v", name, err)
 		}
 	}

@@ -56,11 +56,16 @@ func TestRestart(t *testing.T) {
 		t.Errorf("a stopped server must remove its socket: %v", err)
 	}
 
-	second := startServer(t, Config{DataDir: dir})
+	second, err := New(Config{DataDir: dir, NoSync: true})
+	must(t, err)
+	defer run(t, second)()
 	got := gadget("KeptGadget", "default", "kept", 0)
 	must(t, newClient(t, second.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(got), got))
+	if !isUsed(t, second, testGroup, "keptgadgets") {
+		t.Error("a kind that had objects before is not used")
+	}
 	if second.Address() != first.Address() {
-		t.Errorf("port 0 chose %s, and %s in a restart", first.Address(), second.Address())
+		t.Errorf("port 0 chose %s, and a restart without an address %s", first.Address(), second.Address())
 	}
 	for path, text := range keyFiles(t, dir) {
 		if before[path] != text {
@@ -183,24 +188,22 @@ func TestStopLeavesNothing(t *testing.T) {
 		must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leak"}}))
 		stop()
 	}
-	use() // Kubernetes starts some goroutines once per process
-	before := settled(0)
+	use()                               // Kubernetes starts some goroutines once per process
+	before := settled(0, 4*time.Second) // a watch cache holds a goroutine for three after a read
 	use()
-	if after := settled(before); after > before {
+	if after := settled(before, 15*time.Second); after > before { // a quota check that was in flight ends after ten
 		t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks())
 	}
 }
 
-// settled returns the number of goroutines once it is at most enough, or has not changed for four seconds: a watch cache holds a
-// goroutine for three after a read, and a quota check that was in flight ends after ten.
-func settled(enough int) int {
-	const pause, quiet, limit = 100 * time.Millisecond, 40, 300
-	last, same := runtime.NumGoroutine(), 0
-	for i := 0; i < limit && same < quiet && last > enough; i++ {
+// settled returns the number of goroutines once it is at most enough, or has not changed for some time.
+func settled(enough int, quiet time.Duration) int {
+	const pause, limit = 100 * time.Millisecond, 300
+	last, changed := runtime.NumGoroutine(), time.Now()
+	for i := 0; i < limit && time.Since(changed) < quiet && last > enough; i++ {
 		<-time.After(pause)
-		n := runtime.NumGoroutine()
-		if same++; n != last {
-			last, same = n, 0
+		if n := runtime.NumGoroutine(); n != last {
+			last, changed = n, time.Now()
 		}
 	}
 	return last

@@ -28,7 +28,7 @@ func (e *LockedError) Error() string {
 }
 
 // Holder returns the process that holds the lock of a data folder, and false if the folder is not locked. It asks the kernel, so a file
-// left behind by a killed server does not count. The pid is 0 for an instant while the holder starts.
+// left behind by a killed server does not count. The pid is 0 for an instant while the holder starts or stops.
 func Holder(dataDir string) (pid int, ok bool) {
 	f, err := os.Open(lockPath(dataDir))
 	if err != nil {

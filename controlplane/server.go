@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -57,6 +58,8 @@ type Server struct {
 	ready chan struct{}
 	ran   atomic.Bool
 
+	anyPort bool // none was chosen
+
 	// Set by the parts in their order, for the later ones.
 	keys     *pki.PKI
 	listener *apiserver.Listener
@@ -68,11 +71,12 @@ type Server struct {
 
 // New returns a server that Run starts. It has no side effects; its error names every problem of the configuration.
 func New(cfg Config) (*Server, error) {
+	anyPort := cfg.Listen == ""
 	cfg = cfg.withDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("validating configuration: %w", err)
 	}
-	return &Server{cfg: cfg, clock: clock.RealClock{}, free: freeSpace, ready: make(chan struct{})}, nil
+	return &Server{cfg: cfg, anyPort: anyPort, clock: clock.RealClock{}, free: freeSpace, ready: make(chan struct{})}, nil
 }
 
 // Run starts every part, blocks until ctx ends or a part fails, and leaves no goroutine, port or lock behind. It returns
@@ -145,6 +149,11 @@ func (s *Server) RESTConfig() *rest.Config {
 		return nil
 	}
 	return rest.CopyConfig(admin)
+}
+
+// Used returns a channel that is closed once a custom kind has objects, before the first one is stored. It needs a server that is ready.
+func (s *Server) Used(ctx context.Context, kind schema.GroupResource) <-chan struct{} {
+	return s.api.Used().Begins(ctx, kind)
 }
 
 // Address returns the host:port the server really listens on; it is empty until Ready is closed.
@@ -226,7 +235,7 @@ func (s *Server) startKeys(context.Context) (func() error, error) {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		names = append([]string{host}, names...)
 	}
-	s.keys = &pki.PKI{Dir: filepath.Join(s.cfg.DataDir, "pki"), Names: names, Now: s.clock.Now}
+	s.keys = &pki.PKI{Dir: filepath.Join(s.cfg.DataDir, KeysFolder), Names: names, Now: s.clock.Now}
 	if err := etcd.EnsureFolder(s.cfg.DataDir, s.keys.AuthorityKeyPath()); err != nil {
 		return nil, err
 	}
@@ -243,10 +252,10 @@ func (s *Server) startListener(ctx context.Context) (_ func() error, err error) 
 	return s.listener.Close, nil
 }
 
-// listen keeps a port that was chosen by an earlier Run while it is free, so that kubeconfigs of users stay valid.
+// listen keeps the port of an earlier Run while it is free, unless another was chosen, so that kubeconfigs of users stay valid.
 func (s *Server) listen(ctx context.Context) (*apiserver.Listener, error) {
 	host, port, _ := net.SplitHostPort(s.cfg.Listen) // Validate has checked it
-	if port == "0" {
+	if port == "0" || s.anyPort {
 		if former, err := clientcmd.BuildConfigFromFlags("", KubeconfigPath(s.cfg.DataDir)); err == nil {
 			_, port, _ = net.SplitHostPort(strings.TrimPrefix(former.Host, "https://")) // empty is 0
 			if l, err := apiserver.Listen(ctx, net.JoinHostPort(host, port)); err == nil {
@@ -320,8 +329,8 @@ type Config struct {
 	// kubeconfig. Run creates it, with mode 0700, if it is missing. Required.
 	DataDir string
 
-	// Listen is the host:port to serve on; default DefaultListen. Port 0 picks a free one at the first Run, see Server.Address; later
-	// ones use it again if they can.
+	// Listen is the host:port to serve on; default DefaultListen, with the port of the last Run if there was one and it is free. Port 0
+	// picks a free one at the first Run, see Server.Address; later ones use it again if they can.
 	Listen string
 
 	// Names are further DNS names and IP addresses of the serving certificate, beside localhost, 127.0.0.1, ::1 and the

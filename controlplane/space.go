@@ -13,7 +13,7 @@ import (
 )
 
 // spaceForStart is what remains free after a start, for its own writes and those that follow until somebody frees some. A server that
-// started with less would soon end at a write that fails.
+// started with less would soon end at a write that fails. The first start of a folder creates objects, which needs more.
 const spaceForStart = apiserver.SpaceForCreate / 8
 
 // CheckSpace refuses a start for which the disk of a data folder has no space. Run does so itself, too.
@@ -21,7 +21,13 @@ func CheckSpace(dataDir string) error { return checkSpace(dataDir, freeSpace) }
 
 func checkSpace(dataDir string, freeIn func(string) (uint64, error)) error {
 	free, err := freeIn(dataDir)
-	if needed := spaceForStart + etcd.StartSpace(dataDir); err == nil && free < needed {
+	needed, isNew := etcd.StartSpace(dataDir)
+	if isNew {
+		needed += apiserver.SpaceForCreate
+	} else {
+		needed += spaceForStart
+	}
+	if err == nil && free < needed {
 		err = fmt.Errorf("the disk of data folder %s is full: a start needs %d MB of free space, and there are %d MB. Free %d MB and start again; "+
 			"no data is lost, and the servers of the local cloud that run continue to run", dataDir, needed>>20, free>>20, (needed-free+1<<20-1)>>20)
 	}

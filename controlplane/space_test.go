@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.etcd.io/etcd/server/v3/storage/wal"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A start that cannot succeed changes nothing, and says what to free. A killed server left the log file that a start would allocate.
+// A start that cannot succeed changes nothing, and says what to free. A killed server left the log file that a start would allocate. An
+// earlier version allocated larger ones and left no mark.
 func TestFullDiskRefusesStart_N68(t *testing.T) {
 	dir := t.TempDir()
 	start := func(free uint64) *Server {
@@ -43,12 +43,23 @@ func TestFullDiskRefusesStart_N68(t *testing.T) {
 			t.Errorf("the folder had %v and has %v, %v", before, after, err)
 		}
 	}
-	refused(0, "Free 94 MB")
-	refused(92, "Free 2 MB")
-	run(t, start(1<<20))()
-	refused(0, "Free 94 MB")
-	run(t, start(94))()
-	must(t, os.WriteFile(filepath.Join(dir, "etcd", "member", "wal", "0.tmp"), make([]byte, wal.SegmentSizeBytes), 0o600))
+	member := filepath.Join(dir, "etcd", "member")
+	refused(0, "Free 296 MB")
+	must(t, os.MkdirAll(filepath.Join(member, "snap"), 0o700)) // a first start was killed
+	must(t, os.WriteFile(filepath.Join(member, "snap", "db"), nil, 0o600))
+	refused(294, "Free 2 MB")
+	run(t, start(296))()
+	folder := filepath.Join(member, "wal")
+	logs, err := filepath.Glob(filepath.Join(folder, "*.wal"))
+	must(t, err)
+	if info, err := os.Stat(logs[0]); err != nil || len(logs) != 1 || info.Size() != 16<<20 {
+		t.Errorf("a first start allocated %v: %v, %v", logs, info, err)
+	}
+	must(t, os.Truncate(logs[0], 64_000_000))
+	must(t, os.Remove(filepath.Join(dir, "etcd-initialized")))
+	refused(0, "Free 48 MB")
+	run(t, start(48))()
+	must(t, os.WriteFile(filepath.Join(folder, "0.tmp"), make([]byte, 16<<20), 0o600))
 	refused(31, "Free 1 MB")
 	run(t, start(32))()
 }

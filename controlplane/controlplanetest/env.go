@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -198,8 +196,7 @@ func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRu
 	})
 }
 
-// Install applies CRDs and waits until their objects can be watched and are discovered. Every package of a test run may install the
-// same ones.
+// Install applies CRDs and waits until they are served. Every package of a test run may install the same ones.
 func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
@@ -210,37 +207,7 @@ func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.
 	if err == nil && len(report.Skipped) > 0 {
 		err = errors.New(report.String())
 	}
-	if err != nil {
-		return err
-	}
-	d, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return fmt.Errorf("building discovery client: %w", err)
-	}
-	for _, definition := range crds {
-		if err := testkit.Poll(ctx, func() error { return discovered(d, definition) }); err != nil {
-			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
-		}
-	}
-	return nil
-}
-
-// discovered checks every served version: clients without generated types learn resources from discovery, which is behind.
-func discovered(d discovery.DiscoveryInterface, definition *apiextensionsv1.CustomResourceDefinition) error {
-	for _, v := range definition.Spec.Versions {
-		if !v.Served {
-			continue
-		}
-		found, err := d.ServerResourcesForGroupVersion(definition.Spec.Group + "/" + v.Name)
-		if err != nil {
-			return err
-		}
-		plural := func(r metav1.APIResource) bool { return r.Name == definition.Spec.Names.Plural }
-		if !slices.ContainsFunc(found.APIResources, plural) {
-			return fmt.Errorf("version %s is not discovered yet", v.Name)
-		}
-	}
-	return nil
+	return err
 }
 
 // Run runs a function, such as a server, until the test ends or stop is called, which returns when the function has returned. Objects

@@ -19,7 +19,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
@@ -42,6 +41,7 @@ func serverOptions(c Config, tokens *tokenGetter) *options.Options {
 	o, listener, keys := options.NewOptions(), c.Listener, c.Keys
 	o.SystemNamespaces = nil // bootstrap creates them
 	o.Etcd.StorageConfig.Transport.ServerList = []string{c.Store.Endpoint()}
+	o.Etcd.SkipHealthEndpoints = true // each dials the store with a client of its own, and goes on for ever after a start that failed
 	o.Etcd.EncryptionProviderConfigFilepath = c.Encryption
 
 	o.SecureServing.Listener = listener
@@ -72,6 +72,7 @@ type Server struct {
 	cancel   context.CancelFunc
 	parts    sync.WaitGroup
 	listener *Listener
+	used     *controllers.Used
 }
 
 // Config has the parts that a server uses.
@@ -104,24 +105,15 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	space := &diskSpace{free: cfg.Free, controllers: cfg.Controllers, log: cfg.Log}
-	c, err := buildChain(completed, tokens, space, controllers.NewUsed(cfg.Store.Count), func(secrets value.Transformer) error {
-		if err := cfg.Store.WaitReady(ctx); err != nil {
-			return err
-		}
-		return encryptSecrets(ctx, cfg, secrets)
-	})
+	c, err := buildChain(ctx, cfg, completed, tokens)
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := c.aggregator.PrepareRun()
-	if err != nil {
-		return nil, fmt.Errorf("preparing: %w", err)
-	}
+	prepared := c.aggregator.PrepareRun() // not that of APIAggregator, which would merge the schemas of the servers: schemas serves them
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: cfg.Listener}
+	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: cfg.Listener, used: c.used}
 	a.parts.Go(func() {
-		if err := prepared.Run(running); err != nil {
+		if err := prepared.RunWithContext(running); err != nil {
 			a.failed <- err
 		}
 	})
@@ -134,6 +126,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	return a, nil
 }
+
+// Used knows which custom kinds have objects.
+func (a *Server) Used() *controllers.Used { return a.used }
 
 // Failed delivers failures of parts of the server.
 func (a *Server) Failed() <-chan error { return a.failed }

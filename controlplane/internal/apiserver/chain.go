@@ -6,11 +6,11 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
-	"k8s.io/apiextensions-apiserver/pkg/controller/openapiv3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/apis/apiserver"
@@ -19,7 +19,7 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
@@ -32,11 +32,12 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
 )
 
-// chain is the aggregator, which merges discovery and schemas, in front of the servers of built-in and of custom kinds.
+// chain is the aggregator, which merges discovery, in front of the servers of built-in and of custom kinds.
 type chain struct {
-	aggregator  *aggregatorserver.APIAggregator
+	aggregator  *genericapiserver.GenericAPIServer
 	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
 	builtins    informers.SharedInformerFactory
 	loopback    *rest.Config         // as the server itself
@@ -49,17 +50,19 @@ func (c *chain) ready(ctx context.Context) error {
 }
 
 // buildChain wires the three servers; nothing runs yet. It waits for the store late, which elects itself meanwhile.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter, space *diskSpace, used *controllers.Used,
-	waitStore func(secrets value.Transformer) error) (*chain, error) {
+func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tokens *tokenGetter) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
 	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, controllers.Served(), openAPIDefinitions)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
 	}
-	if err := waitStore(generic.ResourceTransformers.TransformerForResource(corev1.Resource("secrets"))); err != nil {
+	if err := cfg.Store.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	adjustGeneric(generic)
+	if err := encryptSecrets(ctx, cfg, generic.ResourceTransformers.TransformerForResource(corev1.Resource("secrets"))); err != nil {
+		return nil, err
+	}
+	adjustGeneric(generic, cfg.Store)
 	if tokens.live, err = kubernetes.NewForConfig(generic.LoopbackClientConfig); err != nil {
 		return nil, fmt.Errorf("building loopback client: %w", err)
 	}
@@ -70,6 +73,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, space *diskSpac
 		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
 	}
 	endUnused(core)
+	space, used := &diskSpace{free: cfg.Free, controllers: cfg.Controllers, log: cfg.Log}, controllers.NewUsed(cfg.Store.Count)
 	generic.AdmissionControl = admission.NewChainHandler(space, establishAtOnce{}, keepBinding{}, used, generic.AdmissionControl)
 
 	b := &builder{options: o, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
@@ -86,15 +90,18 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, space *diskSpac
 		return nil, err
 	}
 	return &chain{
-		aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig,
+		aggregator: aggregator.GenericAPIServer, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig,
 		client: tokens.live, used: used,
 	}, nil
 }
 
 // adjustGeneric changes settings that have no option.
-func adjustGeneric(c *genericapiserver.Config) {
-	c.OpenAPIConfig = nil // v2 takes time and memory at every change of a definition, and current clients read v3
+func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
+	c.OpenAPIConfig = nil            // v2 takes time and memory at every change of a definition, and current clients read v3
+	c.SkipOpenAPIInstallation = true // schemas does it
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
+	c.RESTOptionsGetter = keepFinalizers{c.RESTOptionsGetter}
+	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return store.CheckHealth(r.Context()) }))
 	c.LoopbackClientConfig.QPS = -1
 	c.LoopbackClientConfig.WarningHandler = rest.NoWarnings{}
 	c.DisabledPostStartHooks.Insert(
@@ -133,19 +140,11 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 	if err != nil {
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
+	c.ExtraConfig.CRDRESTOptionsGetter = keepFinalizers{c.ExtraConfig.CRDRESTOptionsGetter}
 	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
 		return nil, fmt.Errorf("building custom kinds: %w", err)
-	}
-	// The server itself publishes schemas only if OpenAPI v2 is on too.
-	schemas := openapiv3.NewController(s.Informers.Apiextensions().V1().CustomResourceDefinitions())
-	err = s.GenericAPIServer.AddPostStartHook("bowline-custom-schemas", func(ctx genericapiserver.PostStartHookContext) error {
-		go schemas.Run(s.GenericAPIServer.OpenAPIV3VersionedService, ctx.Done())
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("publishing schemas of custom kinds: %w", err)
 	}
 	return s, nil
 }
@@ -174,5 +173,11 @@ func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefi
 	if err != nil {
 		return nil, fmt.Errorf("building aggregator: %w", err)
 	}
+	all := &schemas{
+		config:  b.core.Generic.OpenAPIV3Config,
+		servers: []*genericapiserver.GenericAPIServer{s.GenericAPIServer, builtins.GenericAPIServer, definitions.GenericAPIServer},
+		custom:  definitions.Informers.Apiextensions().V1().CustomResourceDefinitions().Lister(),
+	}
+	all.install(s.GenericAPIServer.Handler.NonGoRestfulMux)
 	return s, nil
 }

@@ -82,7 +82,7 @@ func encryptSecrets(ctx context.Context, cfg Config, with value.Transformer) err
 			plain, stale, err := with.TransformFromStorage(ctx, kv.Value, place)
 			if err != nil {
 				return fmt.Errorf("secret %s in the store cannot be decrypted with the keys in %s: put back the file that was used before, "+
-					"or name it with --encryption-provider-config: %w", kv.Key[len(secretsPrefix):], cfg.Encryption, err)
+					"name it with --encryption-provider-config, or restore a backup: %w", kv.Key[len(secretsPrefix):], cfg.Encryption, err)
 			}
 			if !stale {
 				continue

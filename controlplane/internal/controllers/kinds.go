@@ -62,18 +62,33 @@ func isCustom(group string) bool {
 	return !slices.ContainsFunc(groups(), func(gv schema.GroupVersion) bool { return gv.Group == group })
 }
 
-// Used knows which custom kinds have, or ever had, objects. The garbage collector watches only these, since a watch takes over a
-// megabyte. As an admission plugin it sees the first object of a kind before that is stored.
+// Used knows which custom kinds have, or ever had, objects. The garbage collector and the controllers of this process watch only these,
+// since a watch takes over a megabyte. As an admission plugin it sees the first object of a kind before that is stored.
 type Used struct {
 	count func(ctx context.Context, kind schema.GroupResource) (int64, error)
 
 	changed signal   // set when a kind gets its first object
-	used    sync.Map // of schema.GroupResource
+	kinds   sync.Map // of schema.GroupResource to *use
+}
+
+// A use of a kind has a channel that is closed when the kind has an object.
+type use struct {
+	began chan struct{}
+	begin func() // may be repeated
 }
 
 // NewUsed returns an empty set that counts the objects of unknown kinds by count.
 func NewUsed(count func(context.Context, schema.GroupResource) (int64, error)) *Used {
 	return &Used{count: count, changed: newSignal()}
+}
+
+func (k *Used) use(kind schema.GroupResource) *use {
+	if known, ok := k.kinds.Load(kind); ok {
+		return known.(*use)
+	}
+	began := make(chan struct{})
+	known, _ := k.kinds.LoadOrStore(kind, &use{began: began, begin: sync.OnceFunc(func() { close(began) })})
+	return known.(*use)
 }
 
 // Handles reports whether the plugin admits an operation.
@@ -85,7 +100,11 @@ func (k *Used) Admit(_ context.Context, a admission.Attributes, _ admission.Obje
 	if a.GetSubresource() != "" || !isCustom(kind.Group) {
 		return nil
 	}
-	if _, known := k.used.LoadOrStore(kind, nil); !known {
+	use := k.use(kind)
+	select {
+	case <-use.began:
+	default:
+		use.begin()
 		k.changed.set()
 	}
 	return nil
@@ -93,15 +112,29 @@ func (k *Used) Admit(_ context.Context, a admission.Attributes, _ admission.Obje
 
 // Has reports whether a kind has objects. It counts those of a kind that it has not seen.
 func (k *Used) Has(ctx context.Context, kind schema.GroupResource) bool {
-	if _, known := k.used.Load(kind); known || !isCustom(kind.Group) {
+	select {
+	case <-k.Begins(ctx, kind):
 		return true
-	}
-	n, err := k.count(ctx, kind)
-	if err == nil && n == 0 {
+	default:
 		return false
 	}
-	k.used.Store(kind, nil) // in doubt the kind is watched
-	return true
+}
+
+// Begins returns a channel that is closed once a kind has objects, before the first one is stored.
+func (k *Used) Begins(ctx context.Context, kind schema.GroupResource) <-chan struct{} {
+	use := k.use(kind)
+	select {
+	case <-use.began:
+		return use.began
+	default:
+	}
+	if isCustom(kind.Group) {
+		if n, err := k.count(ctx, kind); err == nil && n == 0 {
+			return use.began
+		}
+	}
+	use.begin() // in doubt the kind is watched
+	return use.began
 }
 
 // A signal is set until the next wait, however often it is set. A new one is set.

@@ -102,6 +102,7 @@ func decodeObject(value []byte) *unstructured.Unstructured {
 // Restore creates the store of a data folder from a snapshot. Objects of it that did not survive the backup are deleted again, by their
 // controllers if these have finalizers: what they stand for may be missing in the data that was copied after the snapshot.
 func Restore(ctx context.Context, dataDir, from string, survivors io.Reader) error {
+	setLogFileSize()
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: from, Name: "default", OutputDataDir: filepath.Join(dataDir, "etcd"),
 		PeerURLs: []string{"http://localhost:2380"}, InitialCluster: "default=http://localhost:2380",

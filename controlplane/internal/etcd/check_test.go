@@ -117,6 +117,17 @@ func TestMissingFolderIsReported(t *testing.T) {
 	}
 }
 
+func TestHealth(t *testing.T) {
+	s, err := Start(t.Context(), t.TempDir(), true, logr.Discard())
+	must(t, err)
+	must(t, s.WaitReady(t.Context()))
+	must(t, s.CheckHealth(t.Context()))
+	must(t, s.Stop())
+	if err := s.CheckHealth(t.Context()); err == nil {
+		t.Error("a store that was stopped is healthy")
+	}
+}
+
 func TestSlowDiskIsNotDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer

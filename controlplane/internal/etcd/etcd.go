@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,8 +31,16 @@ const (
 	maxSocketPath  = 100                     // the kernel's limit is 108 bytes, on other systems 104
 	storeQuota     = 8 << 30                 // bytes on disk, beyond which the store refuses writes
 	electionLimit  = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
+	healthLimit    = 2 * time.Second         // for the store's part of a probe
 	storeStopLimit = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
+
+	// logFileSize is how many bytes etcd allocates for each file of its log, one file ahead. A store that cannot allocate one ends at the
+	// next, so this is less than what remains free when the API server refuses writes.
+	logFileSize     = 16 << 20
+	newDatabaseSize = 8 << 20 // bytes that the database has at most after a first start
 )
+
+var setLogFileSize = sync.OnceFunc(func() { wal.SegmentSizeBytes = logFileSize })
 
 // A Store is the embedded etcd. It listens only on a Unix socket in the data folder, which only this user can enter.
 type Store struct {
@@ -46,6 +56,7 @@ type Store struct {
 // Start starts etcd on dataDir/etcd and returns when it listens, or when ctx ends. noSync acknowledges writes before they are on
 // disk. A DamagedError reports files that cannot be read.
 func Start(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*Store, error) {
+	setLogFileSize()
 	s := &Store{failed: make(chan error, 1), dir: filepath.Join(dataDir, "etcd"), mark: markPath(dataDir), log: log}
 	if err := check(dataDir); err != nil {
 		return nil, err
@@ -59,14 +70,20 @@ func Start(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*
 	return s, nil
 }
 
-// StartSpace returns how many bytes of the disk a start allocates, in whole megabytes: those of the next log file, which a killed server
-// left.
-func StartSpace(dataDir string) uint64 {
-	next, err := os.Stat(filepath.Join(dataDir, "etcd", "member", "wal", "0.tmp"))
-	if err == nil && next.Size() >= wal.SegmentSizeBytes {
-		return 0
+// StartSpace returns how many bytes of the disk a start allocates: those of the next log file, which a killed server left, and in a new
+// folder those of the first one and of the database, too. A folder of an earlier version has no mark, but a database; so has one whose
+// first start was killed, which is as good as new until the database has content.
+func StartSpace(dataDir string) (needed uint64, isNew bool) {
+	_, err := os.Stat(markPath(dataDir))
+	database, errDatabase := os.Stat(DatabasePath(dataDir))
+	if errors.Is(err, fs.ErrNotExist) && (errDatabase != nil || database.Size() <= emptySize) {
+		return 2*logFileSize + newDatabaseSize, true
 	}
-	return uint64(wal.SegmentSizeBytes>>20+1) << 20
+	next, err := os.Stat(filepath.Join(dataDir, "etcd", "member", "wal", "0.tmp"))
+	if err == nil && next.Size() >= logFileSize {
+		return 0, false
+	}
+	return logFileSize, false
 }
 
 // open starts etcd in a goroutine of its own: etcd ends that goroutine if it cannot read its files, and cannot be interrupted.
@@ -162,8 +179,9 @@ func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required, but not used
 	cfg.QuotaBackendBytes = storeQuota
 	cfg.UnsafeNoFsync = noSync
-	// A single member elects itself after one election timeout, and needs no log entries for slow followers.
-	cfg.TickMs = 10
+	// A single member elects itself after one election timeout, of five ticks at least, and needs no log entries for slow followers. Each
+	// tick wakes an idle process.
+	cfg.TickMs = 20
 	cfg.ElectionMs = 100
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.EnableGRPCGateway = false
@@ -223,6 +241,14 @@ func (s *Store) Count(ctx context.Context, kind schema.GroupResource) (int64, er
 		return 0, fmt.Errorf("counting %s: %w", kind, err)
 	}
 	return r.Count, nil
+}
+
+// CheckHealth returns an error if the store does not serve a consistent read.
+func (s *Store) CheckHealth(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, healthLimit)
+	defer cancel()
+	_, err := s.Etcd.Server.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte("health")})
+	return err
 }
 
 // endGoroutine replaces what ends the process or panics: it reports the error, and only the current goroutine ends.
