@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/backup"
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
 
 func newBackupCmd(std Streams, folder *datadir.Flag) *cobra.Command {
@@ -28,7 +29,7 @@ appears when it is complete and its checksums are verified. It has mode 0600: it
 Not in the file: data of systems outside of the local cloud, and a file given by --encryption-provider-config.
 
 A backup needs all servers of the local cloud. If one cannot be repaired, the error has the flag --skip that leaves it out: after a
-restore the object of a database reports that its data is lost, and a cache is created again, empty.`,
+restore the object of a database reports that its data is lost, and a cache is created again, empty. With --skip, no backup is replaced.`,
 		Example: `  bowline backup /backups/bowline-$(date +%F).tar.gz
   bowline restore /backups/bowline-2026-01-02.tar.gz --data-dir ./restored`,
 		Args: oneFile,
@@ -39,15 +40,18 @@ restore the object of a database reports that its data is lost, and a cache is c
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			manifest, err := backup.Create(ctx, dataDir, args[0], ownVersion(), skip)
+			path := filepath.Clean(args[0])
+			manifest, err := backup.Create(ctx, dataDir, path, backup.Options{Version: ownVersion(), Skip: skip, Waits: func(cause string) {
+				fmt.Fprintf(std.Err, "waiting: %s\n", inspect.Plain(cause))
+			}})
 			if err != nil {
 				return fmt.Errorf("backup of %s: %w", dataDir, err)
 			}
-			info, err := os.Stat(args[0])
+			info, err := os.Stat(path)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.Out, "The backup is complete and verified: %s, %d files, %d MB\n%s", args[0], len(manifest.Files), info.Size()>>20,
+			_, err = fmt.Fprintf(std.Out, "The backup is complete and verified: %s, %d files, %d MB\n%s", path, len(manifest.Files), info.Size()>>20,
 				manifest.Missing())
 			return err
 		},
@@ -95,8 +99,11 @@ such systems.`,
 }
 
 func oneFile(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
+	if len(args) != 1 || args[0] == "" {
 		return command.Usagef(cmd, "name one file")
+	}
+	if args[0] == "-" {
+		return command.Usagef(cmd, "a backup is a file that is complete and verified when it appears, not a stream: name a file")
 	}
 	return nil
 }

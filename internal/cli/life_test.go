@@ -26,11 +26,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
-	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // TestLife follows one server from its first start to its end, as its user would.
@@ -48,6 +48,7 @@ func TestLife(t *testing.T) {
 	if lines := strings.Count(welcome, "\n"); lines >= 10 || !strings.Contains(welcome, "export KUBECONFIG="+dir) {
 		t.Errorf("up prints:\n%s", welcome)
 	}
+	t.Run("kinds without objects are not watched (N83)", func(t *testing.T) { checkIdle(t, m, dir) })
 	first := checkRunning(t, m, dir)
 	t.Run("unhealthy", func(t *testing.T) { checkUnhealthy(t, m, dir) })
 	t.Run("kubectl", func(t *testing.T) { checkKubectl(t, m, dir) })
@@ -69,11 +70,15 @@ func TestLife(t *testing.T) {
 	if accepts(database) {
 		t.Errorf("the database server at %s still runs after down", database)
 	}
-	m.run("down", "--data-dir", dir).want(t, exitOK, "Nothing runs", "")
+	down, elsewhere := m.run("down", "--data-dir", dir), favouritecloud.InstancesElsewhere(datadir.CloudDir(dir))
+	down.want(t, exitOK, "Nothing runs", "")
+	if root := os.Geteuid() == 0; root != (elsewhere != "") || !strings.Contains(down.out, elsewhere) {
+		t.Errorf("servers in %q: %s", elsewhere, down)
+	}
 
-	interrupt := m.start("Bowline is ready", "up", "--data-dir", dir, "--listen", "127.0.0.1:0", "--cloud=false")
-	if second := checkRunning(t, m, dir); second.PID == first.PID {
-		t.Errorf("process %d still runs after kill -9", second.PID)
+	interrupt := m.start("Bowline is ready", "up", "--data-dir", dir, "--metrics-listen", "127.0.0.1:0", "--cloud=false")
+	if second := checkRunning(t, m, dir); second.PID == first.PID || second.Address != first.Address || second.Metrics != first.Metrics {
+		t.Errorf("after kill -9, process %d is at %s and %s, not at %s and %s", second.PID, second.Address, second.Metrics, first.Address, first.Metrics)
 	}
 	m.must("kubectl", "get", "namespace", "kept")
 	m.run("cloud", "key", "create", "--project", "demo").want(t, exitError, "", "no local cloud runs")
@@ -82,6 +87,22 @@ func TestLife(t *testing.T) {
 		t.Errorf("process %d holds the lock after Ctrl-C", pid)
 	}
 	m.run("status", "-o", "json", "--data-dir", dir).want(t, exitError, `"running": false`, "")
+}
+
+func checkIdle(t *testing.T, m *machine, dir string) {
+	if running := regexp.MustCompile(`workqueue_adds_total\{.*crossplane.io.*`).FindAllString(m.metrics(t, dir), -1); running != nil {
+		t.Errorf("controllers without objects run: %s", running)
+	}
+	metrics := m.must("kubectl", "get", "--raw", "/metrics")
+	watches := regexp.MustCompile(`(?m)^apiserver_longrunning_requests\{.*\bgroup="([^"]*)",resource="([^"]*)"`).FindAllStringSubmatch(metrics, -1)
+	if len(watches) == 0 {
+		t.Error("no watch is counted")
+	}
+	for _, watch := range watches {
+		if group := watch[1]; strings.HasSuffix(group, "crossplane.io") || strings.HasSuffix(group, "bowline.dev") {
+			t.Errorf("%s.%s is watched", watch[2], group)
+		}
+	}
 }
 
 // checkRunning returns the status of a server that runs, after comparing its three forms.
@@ -278,50 +299,50 @@ func TestTwoServers(t *testing.T) {
 // A killed server holds its folder until the kernel has ended its threads, which may wait for the disk.
 func TestUpWaitsForProcessThatEnds(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		args  []string
-		ended bool
-	}{
-		"ends":         {[]string{"up", "--cloud=false", "--metrics-listen", "127.0.0.1:0"}, true},
-		"ends, server": {[]string{"apiserver"}, true},
-		"hangs":        {[]string{"up", "--detach"}, false},
+	for name, args := range map[string][]string{
+		"up": {"up", "--cloud=false"}, "up in the background": {"up", "--detach"}, "apiserver": {"apiserver"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name+": hangs", func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
 			dir := m.dataDir()
-			holder := hold(t, dir)
-			args := append(tc.args, "--data-dir", dir, "--listen", "127.0.0.1:0")
-			if !tc.ended {
-				m.run(args...).want(t, exitError, "Waiting for process", fmt.Sprintf("already runs on %s (process %d)", dir, holder.Pid))
-				check(t, holder.Kill())
-				return
-			}
-			interrupt := m.start(fmt.Sprintf("Waiting for process %d", holder.Pid), args...)
+			holder := hold(t, dir, 0)
+			m.run(append(args, "--data-dir", dir)...).
+				want(t, exitError, "Waiting for process", fmt.Sprintf("already runs on %s (process %d)", dir, holder.Pid))
 			check(t, holder.Kill())
-			testkit.Eventually(t, "the server is ready", func() error {
-				if got := m.run("kubectl", "--data-dir", dir, "get", "namespaces"); got.code != exitOK {
-					return errors.New(got.String())
-				}
-				return nil
-			})
-			interrupt()
+		})
+	}
+	for name, delay := range map[string]time.Duration{"ends": 0, "has not written its id yet": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if pid, err := awaitEnd(t.Context(), killer{hold(t, dir, delay)}, dir); pid != 0 || err != nil {
+				t.Errorf("process %d, %v", pid, err)
+			}
 		})
 	}
 }
 
-// hold starts a process that holds a data folder and does not serve.
-func hold(t *testing.T, dir string) *os.Process {
+// A killer ends a process when it is reported.
+type killer struct{ *os.Process }
+
+func (k killer) Write(b []byte) (int, error) { return len(b), k.Kill() }
+
+// hold starts a process that holds a data folder and does not serve. Its id appears in the folder after a delay.
+func hold(t *testing.T, dir string, delay time.Duration) *os.Process {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	check(t, err)
-	defer lock.Close()
 	check(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	holder := exec.Command("sleep", "600")
 	holder.ExtraFiles = []*os.File{lock} // which shares the lock
-	check(t, holder.Start())
+	check(t, errors.Join(holder.Start(), lock.Close()))
 	t.Cleanup(func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) })
-	_, err = fmt.Fprintln(lock, holder.Process.Pid)
-	check(t, err)
+	write := func() { _ = os.WriteFile(lock.Name(), []byte(strconv.Itoa(holder.Process.Pid)+"\n"), 0o600) }
+	if delay > 0 {
+		time.AfterFunc(delay, write)
+	} else {
+		write()
+	}
 	return holder.Process
 }

@@ -39,6 +39,9 @@ for at most 30 days. A server in the foreground writes its log to the standard e
 		if since < 0 {
 			return command.Usagef(cmd, "--since must not be negative")
 		}
+		if selection.Tail < 0 && cmd.Flags().Changed("tail") {
+			return command.Usagef(cmd, "--tail must not be negative")
+		}
 		dataDir, err := folder.Client()
 		if err != nil {
 			return err

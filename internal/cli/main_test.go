@@ -161,7 +161,7 @@ func (m *machine) start(ready string, args ...string) (interrupt func()) {
 // kill ends the server of a data folder as kill -9 does, and waits until it has ended.
 func (m *machine) kill(dataDir string) {
 	m.t.Helper()
-	victim, err := daemon.Find(dataDir)
+	victim, err := daemon.Find(m.t.Context(), dataDir)
 	if err != nil || victim == nil {
 		m.t.Fatalf("finding the server of %s: %v", dataDir, err)
 	}

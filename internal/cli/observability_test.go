@@ -81,6 +81,8 @@ func TestDefaultLog(t *testing.T) {
 	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0")
 	cloud := regexp.MustCompile(`The local cloud is at (\S+);`).FindStringSubmatch(welcome)
 	const definition = "crd/subnets.network.fcp.m.crossplane.io"
+	m.apply(pausedSubnet) // a kind that never had an object is not watched
+	m.must("kubectl", "delete", "subnets.network.fcp.m.crossplane.io/paused")
 	m.must("kubectl", "annotate", definition, "bowline.dev/allow-deletion=true")
 	m.must("kubectl", "delete", definition)
 	m.apply(fmt.Sprintf(networkOfCloud, "invalid", cloud[1]))
@@ -148,6 +150,13 @@ apiVersion: network.fcp.crossplane.io/v1alpha3
 kind: Network
 metadata: {name: watched}
 spec: {forProvider: {cidrBlock: 10.1.0.0/16}}
+`
+
+const pausedSubnet = `
+apiVersion: network.fcp.m.crossplane.io/v1alpha3
+kind: Subnet
+metadata: {namespace: default, name: paused, annotations: {crossplane.io/paused: "true"}}
+spec: {forProvider: {cidrBlock: 10.1.0.0/24, networkId: none}}
 `
 
 // metricsURL returns the address of metrics in the log of the server of a data folder.

@@ -106,7 +106,7 @@ func TestResumeDeletions(t *testing.T) {
 		return env.create(`{apiVersion: fcp.m.crossplane.io/v1alpha3, kind: ProviderConfig, metadata: {name: `+name+`},
 			spec: {endpoint: "http://127.0.0.1:1", projectID: p, credentials: {source: None}}}`, pausedConfig)
 	}
-	env.run(t, "none -n "+env.Namespace).want(t, exitError, "", "ProviderConfig none are not paused")
+	env.run(t, "none -n "+env.Namespace).want(t, exitError, "", "ProviderConfig none are not paused, or there is none; no ProviderConfig is paused\n")
 	first, second := config("first"), config("second")
 	for i := range 3 {
 		n := env.create(fmt.Sprintf(`{apiVersion: network.fcp.m.crossplane.io/v1alpha3, kind: Network, metadata: {name: n%d, finalizers: [a.example.org/b]},

@@ -68,7 +68,7 @@ func TestRotate(t *testing.T) {
 		{"as a team it waits for the Secret of the claim (N50)", "orders" + asTeam, claim, true, rotates(claim), exitOK, "Rotated the credentials", ""},
 		{"as a team, in vain (N50)", "orders --timeout 1s" + asTeam, claim, true, nil, exitError, "", "bowline why postgresqlinstance"},
 		{"what is refused is tried again (N50)", "role/app --timeout 2s", role, true, fails("ExternalCallFailed"), exitError, "", "the server says no"},
-		{"what is impossible ends (N50)", "role/app", role, true, fails("RotationImpossible"), exitError, "", "the server says no"},
+		{"what is impossible ends, and is withdrawn (N50)", "role/app", role, false, fails("RotationImpossible"), exitError, "", "the server says no"},
 		{"a claim without a managed resource (N50)", "waiting", role, false, nil, exitError, "", "no managed resource yet"},
 		{"another object (N50)", "namespace/" + env.Namespace, role, false, nil, exitError, "", "name a claim or a managed resource"},
 		{"no object (N50)", "a/b/c", role, false, nil, exitUsage, "", "name one object"},

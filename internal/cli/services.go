@@ -95,7 +95,7 @@ const endLimit = 10 * time.Second // for a process that ends: its threads may wa
 // since it was killed, stops, starts or hangs, after endLimit.
 func awaitEnd(ctx context.Context, out io.Writer, dataDir string) (pid int, err error) {
 	for begin, reported := time.Now(), false; ; reported = true {
-		server, err := daemon.Find(dataDir)
+		server, err := daemon.Find(ctx, dataDir)
 		if server == nil {
 			return 0, err
 		}
@@ -134,11 +134,11 @@ PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. fav
 	}
 	options.AddFlags(cmd.Flags())
 	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
-		if err := controlplane.PrepareFolder(dataDir); err != nil {
-			return err
-		}
 		cloud, service, err := plane.Cloud(dataDir, options, log)
 		if err != nil {
+			return err
+		}
+		if err := controlplane.PrepareFolder(dataDir); err != nil {
 			return err
 		}
 		return plane.RunOne(ctx, service, func() error {

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
@@ -60,7 +61,7 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 		if pid != 0 {
 			return o.alreadyUp(ctx, std, pid)
 		}
-		if err := o.Controllers.Validate(); err != nil {
+		if err := o.Validate(log); err != nil {
 			return err
 		}
 		// The parts start side by side, would create the folder with modes of their own, and report a full disk in various ways.
@@ -166,7 +167,7 @@ server that has not stopped after %s is killed.`, daemon.StopTimeout),
 
 func down(ctx context.Context, out io.Writer, dataDir string) error {
 	killed := false
-	server, err := daemon.Find(dataDir)
+	server, err := daemon.Find(ctx, dataDir)
 	if err != nil {
 		return err
 	}
@@ -186,6 +187,9 @@ func down(ctx context.Context, out io.Writer, dataDir string) error {
 		fmt.Fprintln(out, "Stopped, by force.")
 	default:
 		fmt.Fprintln(out, "Stopped.")
+	}
+	if instances := favouritecloud.InstancesElsewhere(datadir.CloudDir(dataDir)); instances != "" {
+		fmt.Fprintf(out, "The data of the cloud's servers is in %s. If you delete %s, delete both.\n", instances, dataDir)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,7 +33,8 @@ import (
 // TestUsage covers what is decided before anything is touched.
 func TestUsage(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(datadir.Variable, t.TempDir())
+	folder := filepath.Join(t.TempDir(), "new")
+	t.Setenv(datadir.Variable, folder)
 	for name, tc := range map[string]struct {
 		args string
 		code int
@@ -55,6 +57,10 @@ func TestUsage(t *testing.T) {
 		"no value of --data-dir":       {"kubectl --data-dir", exitUsage, "", "flag needs an argument"},
 		"bad address of metrics":       {"up --metrics-listen nowhere", exitUsage, "", "127.0.0.1:8081"},
 		"bad address":                  {"apiserver --listen nowhere", exitError, "", "nowhere"},
+		"up: bad address":              {"up --listen nowhere", exitError, "", "nowhere"},
+		"up: bad address of the cloud": {"up --cloud-listen nowhere", exitError, "", "nowhere"},
+		"up: no interval":              {"up --poll-interval 0s", exitError, "", "at least 1s"},
+		"cloud: bad address":           {"cloud --cloud-listen nowhere", exitError, "", "nowhere"},
 		"no server":                    {"kubectl get pods", exitError, "", "start one with: bowline up --detach"},
 		"user: help":                   {"user --help", exitOK, "user revoke shop", ""},
 		"user: no team":                {"user create --namespace shop", exitUsage, "", "name one team"},
@@ -67,6 +73,11 @@ func TestUsage(t *testing.T) {
 		"user: no server":              {"user create shop --namespace shop", exitError, "", "with --kubeconfig"},
 		"user: bad output":             {"user list -o xml", exitUsage, "", "use json or yaml"},
 		"user: bad verb":               {"user revok", exitUsage, "", "did you mean revoke?"},
+		"backup: no name":              {"backup ", exitUsage, "", "name one file"},
+		"backup: a stream":             {"backup -", exitUsage, "", "not a stream"},
+		"restore: a stream":            {"restore -", exitUsage, "", "not a stream"},
+		"rotate: no time":              {"rotate orders --timeout -5s", exitUsage, "", "--timeout must be positive"},
+		"logs: no lines":               {"logs --tail -7", exitUsage, "", "--tail must not be negative"},
 		"generate: no folder":          {"generate", exitUsage, "", "See 'bowline generate --help'."},
 		"nothing forgotten (T25)":      {"generate --check ../codegen/testdata/cloud/apis/...", exitOK, "", ""},
 		"mistakes in a type (O23)":     {"generate --check ../codegen/testdata/wrong/apis/...", exitError, "", "thing.go:12:2: documented: "},
@@ -83,10 +94,17 @@ func TestUsage(t *testing.T) {
 		"leaks: file without a server": {"leaks --kubeconfig /nonexistent", exitError, "", "reading kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := runHere(t, strings.Fields(tc.args)...)
+			args := strings.Fields(tc.args)
+			if strings.HasSuffix(tc.args, " ") {
+				args = append(args, "")
+			}
+			got := runHere(t, args...)
 			got.want(t, tc.code, tc.out, tc.err)
 			if tc.code != exitOK && strings.Count(got.err, "bowline: ") != 1 {
 				t.Errorf("the error is not printed exactly once:\n%s", got.err)
+			}
+			if _, err := os.Stat(folder); err == nil {
+				t.Error("the data folder was created")
 			}
 		})
 	}

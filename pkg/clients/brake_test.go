@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
 
@@ -21,6 +22,9 @@ func TestBrakeCountsDeletions(t *testing.T) {
 		object    types.UID
 		namespace string
 		want      over
+	}
+	if most := mostDeletions(xpv1.ProviderSpec{}); most != 50 {
+		t.Errorf("%d deletions per minute by default (N39)", most)
 	}
 	namespace, all := over{namespace: true}, over{all: true}
 	for name, attempts := range map[string][]attempt{

@@ -61,6 +61,8 @@ type Registry struct {
 	brake   brake
 	ctx     context.Context // ends with the manager
 
+	declared sync.Map // *declaration by limits.Key
+
 	mu      sync.Mutex
 	pools   map[any]pool // by Factory
 	stopped bool
@@ -156,6 +158,7 @@ func (r *Registry) forget(key limits.Key) {
 	}
 	r.limits.Forget(key)
 	r.brake.forget(key)
+	r.declared.Delete(key)
 }
 
 // find reads the ProviderConfig that an object uses, and its credentials, from caches (R227 to R229, R231, R232, N2).
@@ -183,18 +186,34 @@ func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.Namespac
 // resolve reads what a ProviderConfig refers to.
 func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, object client.Object) (*config, error) {
 	name := fmt.Sprintf("%s %q", kind.Kind, object.GetName())
-	c, err := &config{name: name, key: keyOf(kind, client.ObjectKeyFromObject(object))}, error(nil)
-	if c.ProviderSpec, c.spec, err = credentials.SpecOf(object); err != nil {
+	key := keyOf(kind, client.ObjectKeyFromObject(object))
+	declared, err := r.declarationOf(key, object)
+	if err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}
-	if err := credentials.CheckEndpoint(c.spec); err != nil {
-		return nil, fmt.Errorf("cannot use %s: %w", name, err)
-	}
+	c := &config{declaration: declared, name: name, key: key}
 	if c.Credential, err = r.secrets.Extract(ctx, object.GetNamespace(), c.Credentials); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
 	}
-	c.version = c.hash(object.GetUID())
+	c.version = c.hash()
 	return c, nil
+}
+
+// declarationOf reads the spec of a ProviderConfig once for all passes that find it unchanged.
+func (r *Registry) declarationOf(key limits.Key, object client.Object) (*declaration, error) {
+	known, ok := r.declared.Load(key)
+	if d, _ := known.(*declaration); ok && d.uid == object.GetUID() && d.resourceVersion == object.GetResourceVersion() {
+		return d, nil
+	}
+	d, err := &declaration{uid: object.GetUID(), resourceVersion: object.GetResourceVersion()}, error(nil)
+	if d.ProviderSpec, d.spec, err = credentials.SpecOf(object); err != nil {
+		return nil, err
+	}
+	if err := credentials.CheckEndpoint(d.spec); err != nil {
+		return nil, err
+	}
+	r.declared.Store(key, d)
+	return d, nil
 }
 
 // retry ends the pause of calls of the ProviderConfigs whose credentials belong to a server that is ready again. Changed credentials need
@@ -268,14 +287,21 @@ func keyOf(kind schema.GroupVersionKind, name types.NamespacedName) limits.Key {
 	return limits.Key{Group: kind.Group, Kind: kind.Kind, Namespace: name.Namespace, Name: name.Name}
 }
 
+// A declaration is the spec of one version of a ProviderConfig. All passes share it: it must not change.
+type declaration struct {
+	uid             types.UID
+	resourceVersion string
+	xpv1.ProviderSpec
+	spec []byte // as JSON
+}
+
 // A config is everything that a client is created from.
 type config struct {
-	xpv1.ProviderSpec
+	*declaration
 	credentials.Credential
 
 	name    string // in messages
 	key     limits.Key
-	spec    []byte // as JSON
 	version limits.Version
 }
 
@@ -299,13 +325,13 @@ func (c *config) adoption(namespace string) resource.Adoption {
 
 // hash returns the version of the config, which two objects of one name never share. The generation of an object is no
 // substitute: it changes with a deletion, and not with the credentials.
-func (c *config) hash(uid types.UID) limits.Version {
+func (c *config) hash() limits.Version {
 	h := sha256.New()
 	add := func(part []byte) {
 		h.Write(binary.AppendUvarint(nil, uint64(len(part))))
 		h.Write(part)
 	}
-	add([]byte(uid))
+	add([]byte(c.uid))
 	add(c.spec)
 	add(c.Value)
 	for _, key := range slices.Sorted(maps.Keys(c.Secret)) {

@@ -5,10 +5,12 @@ package clients
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -54,4 +56,40 @@ func TestFlappingConfig(t *testing.T) {
 		q.ShutDown()
 		synctest.Wait()
 	})
+}
+
+// A spec is parsed once for each version of a ProviderConfig, and kept for as long as that exists.
+func TestDeclarations(t *testing.T) {
+	t.Parallel()
+	r := &Registry{limits: limits.NewRegistry()}
+	key := limits.Key{Kind: "ProviderConfig", Name: "default"}
+	declare := func(uid types.UID, version, endpoint string) *declaration {
+		t.Helper()
+		config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"endpoint": endpoint}}}
+		config.SetUID(uid)
+		config.SetResourceVersion(version)
+		d, err := r.declarationOf(key, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	first := declare("a", "1", "one")
+	if again := declare("a", "1", "one"); again != first {
+		t.Error("the spec of an unchanged ProviderConfig is parsed again")
+	}
+	for name, tc := range map[string]struct {
+		uid     types.UID
+		version string
+	}{"changed (R227)": {"a", "2"}, "created anew (R227)": {"b", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			if spec := string(declare(tc.uid, tc.version, "two").spec); !strings.Contains(spec, "two") {
+				t.Errorf("got the spec of another version: %s", spec)
+			}
+		})
+	}
+	r.forget(key)
+	if _, kept := r.declared.Load(key); kept {
+		t.Error("the spec of a deleted ProviderConfig is kept")
+	}
 }

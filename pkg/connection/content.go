@@ -66,7 +66,7 @@ func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte
 		return original, nil
 	}
 	derived, err := Derive(templates, original)
-	return merged(original, derived), err
+	return objects.Union(original, derived), err
 }
 
 // Derive returns the keys that templates, the value of the annotation, derive from the original ones. The error describes the

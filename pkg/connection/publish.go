@@ -16,9 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -115,13 +118,13 @@ func (s Publisher) write(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
 ) (*corev1.Secret, error) {
 	if have != nil {
-		data, marks := merged(have.Data, details), merged(have.Annotations, annotations)
+		data, marks := objects.Union(have.Data, details), objects.Union(have.Annotations, annotations)
 		if maps.EqualFunc(have.Data, data, bytes.Equal) && maps.Equal(have.Annotations, marks) {
 			return have, nil
 		}
 		changed := have.DeepCopy()
 		changed.Data, changed.Annotations = data, marks
-		return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+		return changed, s.patch(ctx, have, changed)
 	}
 	if len(details)+len(annotations) == 0 {
 		return nil, nil
@@ -133,13 +136,68 @@ func (s Publisher) write(
 	return created, s.Client.Create(ctx, created)
 }
 
-// merged returns a map with the entries of both, those of more where both have one.
-func merged[V any](have, more map[string]V) map[string]V {
-	all := make(map[string]V, len(have)+len(more))
-	maps.Copy(all, have)
-	maps.Copy(all, more)
-	return all
+// patch changes a Secret, unless it changed meanwhile, or its data must not change: nobody can take back that it is immutable.
+func (s Publisher) patch(ctx context.Context, have, changed *corev1.Secret) error {
+	if ptr.Deref(have.Immutable, false) && !maps.EqualFunc(have.Data, changed.Data, bytes.Equal) {
+		return fmt.Errorf("secret %s/%s is immutable and cannot get new content: pause the object (annotation %s: \"true\"), end its use by a "+
+			"ProviderConfig, if any, which would delay its deletion, save the Secret to a file, delete it, create it again from the file without the "+
+			"fields immutable, resourceVersion and uid, and end the pause", have.Namespace, have.Name,
+			meta.AnnotationKeyReconciliationPaused)
+	}
+	return s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
 }
+
+// AnnotationKeySecret on a managed resource is namespace and name of the Secret that has its connection details, which is the former one after
+// the object named another, until that has all of them. An owner reference alone would not do: anybody can write one.
+const AnnotationKeySecret = "bowline.dev/connection-secret"
+
+// Recorded returns the Secret that AnnotationKeySecret names, and whether it is the one that the object names in its spec, or there is none.
+func Recorded(mg resource.Managed) (at types.NamespacedName, current bool) {
+	ref, wanted := resource.ConnectionSecretReference(mg)
+	at.Namespace, at.Name, _ = strings.Cut(mg.GetAnnotations()[AnnotationKeySecret], "/")
+	return at, !wanted || at == types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// Record writes AnnotationKeySecret with the Secret that a managed resource names, if it does.
+func Record(o metav1.Object, mg resource.Managed) {
+	if ref, wanted := resource.ConnectionSecretReference(mg); wanted {
+		o.SetAnnotations(objects.Union(o.GetAnnotations(), map[string]string{AnnotationKeySecret: ref.Namespace + "/" + ref.Name}))
+	}
+}
+
+// Carry gives the connection Secret of an object what the recorded one has, in one write, unless a later rotation is in it. The recorded one
+// stays. It reports whether the object can record its new Secret: without a former one, once that lacks no key of the creation (N42).
+func (s Publisher) Carry(ctx context.Context, mg resource.Managed) (bool, error) {
+	at, _ := Recorded(mg)
+	former := &corev1.Secret{}
+	if at.Name != "" {
+		if err := s.Live.Get(ctx, at, former); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("reading the former connection Secret: %w", err)
+		}
+	}
+	if former.Type != xpv1.SecretTypeConnection || !metav1.IsControlledBy(former, mg) {
+		have, err := s.Get(ctx, s.Client, mg)
+		return have != nil && len(Missing(have, CreatedKeys(mg))) == 0, resource.Ignore(IsForeign, err)
+	}
+	marks := maps.Clone(former.Annotations)
+	maps.DeleteFunc(marks, func(key, _ string) bool { return !slices.Contains(marksOfSecret, key) })
+	have, err := s.Get(ctx, s.Live, mg)
+	switch {
+	case err != nil:
+		return false, err
+	case have == nil:
+		_, err = s.write(ctx, mg, nil, former.Data, marks)
+	case !meta.GetCredentialsRotatedAt(have).After(meta.GetCredentialsRotatedAt(former)):
+		changed := have.DeepCopy()
+		changed.Data, changed.Annotations = objects.Union(InUse(have.Data), former.Data), objects.Union(have.Annotations, marks)
+		err = s.patch(ctx, have, changed)
+	}
+	return err == nil, err
+}
+
+// marksOfSecret are those of CreationMarks and RotationMarks.
+var marksOfSecret = []string{meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyCredentialsRotatedAt,
+	meta.AnnotationKeyCredentialsOverlap}
 
 // CreationMarks are the annotations with which the connection Secret records the result of the creation that is pending on
 // the object: the external name, and which creation it was. They are written together with the answer of Create, so that a
@@ -185,7 +243,7 @@ func CreatedKeys(o metav1.Object) []string {
 // SetCreatedKeys writes AnnotationKeyCreatedKeys, or removes it if there are no keys.
 func SetCreatedKeys(o metav1.Object, keys []string) {
 	list := strings.Join(slices.Compact(slices.Sorted(slices.Values(keys))), ",")
-	annotations := merged(o.GetAnnotations(), map[string]string{AnnotationKeyCreatedKeys: list})
+	annotations := objects.Union(o.GetAnnotations(), map[string]string{AnnotationKeyCreatedKeys: list})
 	if len(keys) == 0 {
 		delete(annotations, AnnotationKeyCreatedKeys)
 	}

@@ -37,7 +37,7 @@ func Pending(secret *corev1.Secret) map[string][]byte {
 
 // InUse returns the data of a connection Secret without what is pending.
 func InUse(data map[string][]byte) map[string][]byte {
-	used := merged(data, nil)
+	used := objects.Union(data)
 	maps.DeleteFunc(used, func(key string, _ []byte) bool { return strings.HasSuffix(key, pendingSuffix) })
 	return used
 }
@@ -102,8 +102,9 @@ func (s Publisher) EndRotation(ctx context.Context, mg resource.Managed, have *c
 			maps.Copy(changed.Data, Pending(have))
 		} else {
 			delete(changed.Annotations, meta.AnnotationKeyCredentialsRotatedAt)
+			delete(changed.Annotations, meta.AnnotationKeyCredentialsOverlap)
 		}
-		err := s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+		err := s.patch(ctx, have, changed)
 		if !apierrors.IsConflict(err) {
 			return changed, err
 		}

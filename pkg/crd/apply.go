@@ -4,10 +4,12 @@
 package crd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -40,6 +42,7 @@ const (
 const (
 	usableTimeout = 30 * time.Second      // a healthy server needs about one second
 	usablePoll    = 50 * time.Millisecond // only at program start
+	namesPolls    = 10                    // polls between two looks at names that the server may have refused
 	maxAttempts   = 5                     // after conflicts
 	parallel      = 8                     // most of the time is spent waiting for the server
 )
@@ -69,14 +72,14 @@ func (r Report) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Apply installs the definitions and waits, up to 30 seconds for each, until objects of those that it did not skip can be watched. An
+// Apply installs the definitions and waits, up to 30 seconds, until those that it did not skip are served and discovered. An
 // error of one does not end the others. The report is in the order of the definitions, and valid after an error too. It needs get, create and patch on customresourcedefinitions.
 func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (report Report, err error) {
 	i, err := newInstaller(cfg)
 	if err != nil {
 		return report, err
 	}
-	decisions, errs := make([]*decision, len(crds)), make([]error, len(crds))
+	decisions, errs, usable := make([]*decision, len(crds)), make([]error, len(crds)), make([]*apiextensionsv1.CustomResourceDefinition, len(crds))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for n, definition := range crds {
@@ -86,17 +89,18 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 				errs[n] = fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
 				return nil
 			}
-			decisions[n] = &d
-			if d.skip != "" {
-				return nil
-			}
-			if err := i.awaitUsable(ctx, definition); err != nil {
-				errs[n] = fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+			if decisions[n] = &d; d.skip == "" {
+				usable[n] = definition
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the errors are in errs
+	for n, err := range i.awaitUsable(ctx, usable) {
+		if err != nil {
+			errs[n] = fmt.Errorf("waiting for custom resource definition %s: %w", crds[n].Name, err)
+		}
+	}
 	for n, d := range decisions {
 		if d != nil {
 			report.add(crds[n].Name, *d)
@@ -118,8 +122,8 @@ func (r *Report) add(name string, d decision) {
 
 // An installer applies definitions to one API server.
 type installer struct {
-	client client.Client
-	raw    rest.Interface // for whole paths
+	client    client.Client
+	discovery discovery.DiscoveryInterface
 }
 
 // newInstaller gives the client a fixed mapping for its one kind, which saves discovery requests.
@@ -129,13 +133,11 @@ func newInstaller(cfg *rest.Config) (*installer, error) {
 	mapper.Add(kind(), meta.RESTScopeRoot)
 	policyKinds(mapper)
 	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
-	whole := rest.CopyConfig(cfg)
-	whole.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	raw, rawErr := rest.UnversionedRESTClientFor(whole)
-	if err := errors.Join(typesErr, err, rawErr); err != nil {
+	d, discoveryErr := discovery.NewDiscoveryClientForConfig(cfg)
+	if err := errors.Join(typesErr, err, discoveryErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
-	return &installer{client: c, raw: raw}, nil
+	return &installer{client: c, discovery: d}, nil
 }
 
 func kind() schema.GroupVersionKind {
@@ -195,59 +197,78 @@ func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv
 	return i.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 }
 
-// awaitUsable waits until objects of a definition can be watched in every served version. Condition Established is true a moment
-// before the endpoints and their watch cache are ready, and a watch that comes too early is turned away for a whole second,
-// which would delay each start of the controllers.
-func (i *installer) awaitUsable(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) error {
+// awaitUsable waits until the server discovers every served version of the definitions: it serves their objects then, and clients find
+// them. Condition Established is true a moment before. No object is asked for, since a server spends memory on each kind of which it has
+// served some. It returns an error for each definition that is not usable, in their order.
+func (i *installer) awaitUsable(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) []error {
 	ctx, cancel := context.WithTimeout(ctx, usableTimeout)
 	defer cancel()
-	var last error
-	err := wait.PollUntilContextCancel(ctx, usablePoll, true, func(ctx context.Context) (bool, error) {
-		installed, err := i.get(ctx, definition.Name)
-		if err != nil || installed == nil {
-			return false, err
-		}
-		if names := apihelpers.FindCRDCondition(installed, apiextensionsv1.NamesAccepted); names != nil && names.Status == apiextensionsv1.ConditionFalse {
-			return false, fmt.Errorf("its names are not accepted: %s", names.Message)
-		}
-		if !apihelpers.IsCRDConditionTrue(installed, apiextensionsv1.Established) {
-			last = fmt.Errorf("conditions %v", installed.Status.Conditions)
-			return false, nil
-		}
-		for _, v := range definition.Spec.Versions {
-			last = i.tryWatch(ctx, definition, v)
-			switch {
-			case apierrors.IsNotFound(last), apierrors.IsTooManyRequests(last):
-				return false, nil
-			case last != nil:
-				return false, last
-			}
-		}
-		return true, nil
-	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.Join(err, last)
+	errs, refused := make([]error, len(definitions)), make([]error, len(definitions))
+	if !slices.ContainsFunc(definitions, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d != nil }) {
+		return errs
 	}
-	return err
+	polls := 0
+	_ = wait.PollUntilContextCancel(ctx, usablePoll, true, func(ctx context.Context) (done bool, _ error) {
+		found, err := i.discover()
+		polls++
+		done = true
+		for n, d := range definitions {
+			if d == nil || refused[n] != nil {
+				continue
+			}
+			if errs[n] = cmp.Or(err, found.lacks(d)); errs[n] == nil {
+				continue
+			}
+			if polls%namesPolls == 0 {
+				refused[n] = i.checkNames(ctx, d.Name)
+			}
+			done = done && refused[n] != nil
+		}
+		return done, nil
+	})
+	for n, err := range refused {
+		errs[n] = cmp.Or(err, errs[n])
+	}
+	return errs
 }
 
-// tryWatch opens a watch and closes it. Forbidden is no error: the endpoint is ready, and a program that may install definitions
-// need not be allowed to watch objects.
-func (i *installer) tryWatch(
-	ctx context.Context, d *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion,
-) error {
-	if !v.Served {
-		return nil
+// checkNames returns an error if the server will never serve a definition.
+func (i *installer) checkNames(ctx context.Context, name string) error {
+	installed, err := i.get(ctx, name)
+	if err != nil || installed == nil {
+		return err
 	}
-	stream, err := i.raw.Get().AbsPath("/apis", d.Spec.Group, v.Name, d.Spec.Names.Plural).
-		Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("version %s is not served: %w", v.Name, err)
+	if names := apihelpers.FindCRDCondition(installed, apiextensionsv1.NamesAccepted); names != nil && names.Status == apiextensionsv1.ConditionFalse {
+		return fmt.Errorf("its names are not accepted: %s", names.Message)
 	}
-	return stream.Close()
+	return nil
+}
+
+// discovered holds the resources of group versions.
+type discovered map[string][]metav1.APIResource
+
+// discover leaves out groups of API services that do not answer.
+func (i *installer) discover() (discovered, error) {
+	_, lists, err := i.discovery.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("discovering what is served: %w", err)
+	}
+	found := discovered{}
+	for _, list := range lists {
+		found[list.GroupVersion] = list.APIResources
+	}
+	return found, nil
+}
+
+// lacks returns an error if a served version of a definition is not discovered.
+func (found discovered) lacks(d *apiextensionsv1.CustomResourceDefinition) error {
+	this := func(r metav1.APIResource) bool { return r.Name == d.Spec.Names.Plural && r.Kind == d.Spec.Names.Kind }
+	for _, v := range d.Spec.Versions {
+		if v.Served && !slices.ContainsFunc(found[d.Spec.Group+"/"+v.Name], this) {
+			return fmt.Errorf("version %s is not served yet", v.Name)
+		}
+	}
+	return nil
 }
 
 // A decision is what to do with one definition.

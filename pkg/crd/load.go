@@ -18,6 +18,7 @@ package crd
 import (
 	"bufio"
 	"bytes"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,8 +26,10 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -34,11 +37,42 @@ import (
 // Load reads all .yaml files of a file system, in the order of their paths. A file may contain several documents; each must be a
 // v1 CustomResourceDefinition with a unique name and without unknown fields, or an admission policy, which Protect applies.
 func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var crds []*apiextensionsv1.CustomResourceDefinition
+	all, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(all.definitions))
+	for _, d := range all.definitions {
+		crds = append(crds, d.DeepCopy())
+	}
+	return crds, nil
+}
+
+// content is what files hold.
+type content struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	policies    []*unstructured.Unstructured // and their bindings
+}
+
+// embedded has a func() (content, error) for each embed.FS. These never change, a program reads each several times while it starts, and
+// YAML is slow.
+var embedded sync.Map
+
+func read(files fs.FS) (content, error) {
+	if _, ok := files.(embed.FS); !ok {
+		return parse(files)
+	}
+	once, _ := embedded.LoadOrStore(files, sync.OnceValues(func() (content, error) { return parse(files) }))
+	return once.(func() (content, error))()
+}
+
+func parse(files fs.FS) (all content, err error) {
 	origin := map[string]string{}
-	err := eachDocument(files, func(name string, document []byte) error {
+	err = eachDocument(files, func(name string, document []byte) error {
 		if isPolicy(document) {
-			return nil
+			policy := &unstructured.Unstructured{}
+			all.policies = append(all.policies, policy)
+			return policy.UnmarshalJSON(document)
 		}
 		definition, err := decode(document)
 		if err != nil {
@@ -48,13 +82,13 @@ func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 			return fmt.Errorf("%s is in %s already", definition.Name, first)
 		}
 		origin[definition.Name] = name
-		crds = append(crds, definition)
+		all.definitions = append(all.definitions, definition)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("loading custom resource definitions: %w", err)
+		return content{}, fmt.Errorf("loading custom resource definitions: %w", err)
 	}
-	return crds, nil
+	return all, nil
 }
 
 // eachDocument calls do with every document of the .yaml files, as JSON, except for those that hold nothing but comments.

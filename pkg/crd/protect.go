@@ -40,7 +40,7 @@ func isPolicy(document []byte) bool {
 // validatingadmissionpolicies and validatingadmissionpolicybindings, and delete to replace those of former names; with delete on
 // customresourcedefinitions it waits.
 func Protect(ctx context.Context, cfg *rest.Config, files fs.FS) error {
-	definitions, err := Load(files)
+	all, err := read(files)
 	if err != nil {
 		return err
 	}
@@ -49,27 +49,19 @@ func Protect(ctx context.Context, cfg *rest.Config, files fs.FS) error {
 		return err
 	}
 	applied := sets.New[string]()
-	err = eachDocument(files, func(_ string, document []byte) error {
-		policy := &unstructured.Unstructured{}
-		if !isPolicy(document) {
-			return nil
-		}
-		if err := policy.UnmarshalJSON(document); err != nil {
-			return err
+	for _, policy := range all.policies {
+		if err := i.applyPolicy(ctx, policy.DeepCopy()); err != nil {
+			return fmt.Errorf("applying admission policies: %w", err)
 		}
 		applied.Insert(policy.GetName())
-		return i.applyPolicy(ctx, policy)
-	})
-	if err != nil {
-		return fmt.Errorf("applying admission policies: %w", err)
 	}
 	if applied.Len() == 0 {
 		return nil
 	}
-	if err := i.awaitPolicy(ctx, definitions); err != nil {
+	if err := i.awaitPolicy(ctx, all.definitions); err != nil {
 		return fmt.Errorf("waiting until admission policies are in force: %w", err)
 	}
-	if err := i.removeFormer(ctx, applied, definitions); err != nil {
+	if err := i.removeFormer(ctx, applied, all.definitions); err != nil {
 		return fmt.Errorf("deleting the admission policy of a former name: %w", err)
 	}
 	return nil

@@ -90,8 +90,8 @@ func Explanations() []Explanation {
 				"bowline.dev/recreate on the managed resource to the present time or to its UID. To delete only the object, set the annotation " +
 				"bowline.dev/orphan-on-delete on it to \"true\"."},
 		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
-			"Choose another name. To adopt the resource with its data, set the annotation crossplane.io/external-name, or, if it belongs to " +
-				"another object, bowline.dev/take-over-from; the message of condition Synced has the value, or the rule that forbids it."},
+			"Do what condition Synced says: choose another name; adopt the resource with its data by crossplane.io/external-name or " +
+				"bowline.dev/take-over-from; or, where names do not count, as for privileges, delete one of the two objects."},
 		{ExternalNameReserved, "The external name is that of a system object, which is not created, adopted, changed or deleted.",
 			"Choose another external name, or only observe the resource: set managementPolicies to [Observe]. To delete an object that " +
 				"adopted one in the past, set deletionPolicy to Orphan."},
@@ -124,10 +124,10 @@ func Explanations() []Explanation {
 		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, lacks the key, or has an empty value.",
 			"Create the Secret or the key, set the value, or correct the reference."},
 		{ConnectionSecretUnavailable, "The connection Secret cannot be read or written.",
-			"Create its namespace, or name another one: in spec.writeConnectionSecretToRef, or of a class in specTemplate.writeConnectionSecretsToNamespace."},
+			"Create its namespace, or name another one: in spec.writeConnectionSecretToRef, or of a class in specTemplate.writeConnectionSecretsToNamespace. Copies stay as they are."},
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
-			"Read condition Synced of the managed resource: copy them from the claim's Secret if that has them, or reset them in the external " +
-				"system. To do without them, remove the annotation bowline.dev/created-connection-keys."},
+			"Read condition Synced of the managed resource: copy them from the claim's Secret if that has them, request new ones (bowline rotate), or " +
+				"reset them in the external system. To do without them, remove the annotation bowline.dev/created-connection-keys."},
 		{BadConnectionKeys, "Templates in the claim's annotation bowline.dev/connection-keys have mistakes. The claim's Secret has all other keys.",
 			"Correct the templates of the keys that the message names."},
 		{InvalidPolicy, "spec.managementPolicies cannot be followed.", `Add Observe to the list, or set it to ["*"].`},

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -39,7 +40,7 @@ func (c *client[C, P, O, V]) checkSecrets(ctx context.Context, r *Request[P, V])
 	if c.CheckSecrets == nil || !ours || rotates || meta.WasDeleted(r.Object) || c.States != nil && c.States[c.State(c.have)] != Ready {
 		return nil
 	}
-	wanted := union(c.stored)
+	wanted := objects.Union(c.stored)
 	for field := range c.secretKeys {
 		if value := c.secrets[field]; len(value) > 0 {
 			wanted[field] = value
@@ -77,7 +78,7 @@ func (c *client[C, P, O, V]) check(ctx context.Context, r *Request[P, V], values
 		return Accepted, nil
 	}
 	asked := *r
-	asked.Have, asked.Secrets = c.have, union(r.Secrets, values)
+	asked.Have, asked.Secrets = c.have, objects.Union(r.Secrets, values)
 	verdict, err := c.CheckSecrets(ctx, c.Client, &asked)
 	if err != nil {
 		return Unknown, c.system.callError("check the secrets of", c.noun, err)

@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -159,7 +160,7 @@ func (c *client[C, P, O, V]) ReplaysCreate() bool { return c.Identity == ByToken
 
 // UseSecretInputs takes the values of the Secrets that the parameters refer to (P61).
 func (c *client[C, P, O, V]) UseSecretInputs(values map[string][]byte) {
-	c.secrets = union(c.secrets, values)
+	c.secrets = objects.Union(c.secrets, values)
 }
 
 func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
@@ -180,7 +181,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	details := c.details(r.Secrets)
 	if created != nil {
 		observed, _ := c.observed(created) // Observe reports what does not fit
-		details = union(details, c.connection(c.Client, created, &observed))
+		details = objects.Union(details, c.connection(c.Client, created, &observed))
 		if c.ID != nil {
 			r.Name = c.ID(created)
 			meta.SetExternalName(mg, r.Name)
@@ -205,7 +206,7 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		return managed.ExternalUpdate{}, err
 	}
 	r := c.request(d.copied, p)
-	r.Changes, r.Secrets, r.Overlap = c.changes, union(r.Secrets, c.pending), c.overlap
+	r.Changes, r.Secrets, r.Overlap = c.changes, objects.Union(r.Secrets, c.pending), c.overlap
 	if c.have != nil {
 		observed, _ := c.labelsOf(c.have)
 		c.addLabels(r, observed)
@@ -259,7 +260,7 @@ func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 		Name:       meta.GetExternalName(of),
 		Parameters: p,
 		Have:       c.have,
-		Secrets:    union(c.generated, c.refused, c.secrets),
+		Secrets:    objects.Union(c.generated, c.refused, c.secrets),
 		Object:     of,
 	}
 	r.Want, _ = c.want(r) // Create and Update report what does not fit; Get and Delete must work all the same
@@ -366,7 +367,7 @@ func (c credentialChooser[C, P, O, V]) ChooseCredentials(_ context.Context, stor
 			value = []byte(rand.Text())
 		}
 		chosen[key] = value
-		c.base.generated = union(c.base.generated, map[string][]byte{field: value})
+		c.base.generated = objects.Union(c.base.generated, map[string][]byte{field: value})
 	}
 	return chosen, nil
 }
@@ -377,7 +378,7 @@ func (c credentialChooser[C, P, O, V]) UseConnectionDetails(stored managed.Conne
 	c.base.useStored(stored)
 	for field := range c.base.rules.Generated {
 		if value := c.base.stored[field]; len(value) > 0 {
-			c.base.generated = union(c.base.generated, map[string][]byte{field: value})
+			c.base.generated = objects.Union(c.base.generated, map[string][]byte{field: value})
 		}
 	}
 }

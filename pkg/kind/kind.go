@@ -168,9 +168,10 @@ type Request[P, V any] struct {
 // A System is what the kinds of one external system have in common.
 type System[C any] struct {
 	Clients clients.Source[C] // makes the clients of provider configurations
-	// Identify returns which external system a client's calls reached last, without a call: see managed.ExternalObservation.System.
-	// Default: that is not known.
+	// Identify returns which external system a client's calls reached last, and Origin the id of the first one in the line of restores
+	// that led to it, without a call: see managed.ExternalObservation. Default: that is not known.
 	Identify func(C) xpv1.ExternalSystem
+	Origin   func(C) string
 	// Classify gives an error of the vendor a reason and, where an application team may read about it, a message, by package
 	// failure. It must keep the error in the chain. An error that it returns unchanged is for the platform team only.
 	// Default: no error is classified.
@@ -184,11 +185,15 @@ type System[C any] struct {
 	Invalid func(error) bool
 }
 
-func (s System[C]) identify(client C) xpv1.ExternalSystem {
-	if s.Identify == nil {
-		return xpv1.ExternalSystem{}
+// identify adds to an observation where it was made.
+func (s System[C]) identify(client C, o managed.ExternalObservation) managed.ExternalObservation {
+	if s.Identify != nil {
+		o.System = s.Identify(client)
 	}
-	return s.Identify(client)
+	if s.Origin != nil {
+		o.SystemOrigin = s.Origin(client)
+	}
+	return o
 }
 
 func is(class func(error) bool, err error) bool { return err != nil && class != nil && class(err) }

@@ -18,6 +18,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -40,7 +41,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 	}
 	have, err := c.Get(ctx, c.Client, r)
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
-		return managed.ExternalObservation{System: c.system.identify(c.Client)}, nil
+		return c.system.identify(c.Client, managed.ExternalObservation{}), nil
 	}
 	if err != nil {
 		return managed.ExternalObservation{}, c.system.callError("get", c.noun, err)
@@ -57,10 +58,10 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 
 // report describes the external resource in c.have: owner, state and differences. What is being deleted is not compared.
 func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObservation, error) {
-	o := managed.ExternalObservation{
-		ResourceExists: true, ResourceUpToDate: true, System: c.system.identify(c.Client),
-		ConnectionDetails: union(c.connection(c.Client, c.have, d.of.Observation()), c.accepted),
-	}
+	o := c.system.identify(c.Client, managed.ExternalObservation{
+		ResourceExists: true, ResourceUpToDate: true,
+		ConnectionDetails: objects.Union(c.connection(c.Client, c.have, d.of.Observation()), c.accepted),
+	})
 	if c.UniqueID != nil {
 		o.ID = c.UniqueID(c.have)
 	}
@@ -225,7 +226,7 @@ func (c *client[C, P, O, V]) desiredLabels(of Object[P, O]) map[string]string {
 	if c.Kind.Update == nil || !of.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
 		return c.userLabels(of.Parameters())
 	}
-	return union(c.userLabels(of.Parameters()), c.ownershipLabels(of))
+	return objects.Union(c.userLabels(of.Parameters()), c.ownershipLabels(of))
 }
 
 // addLabels gives a request all labels that the external resource shall carry. Those that others put there are kept, but not the
@@ -238,16 +239,8 @@ func (c *client[C, P, O, V]) addLabels(r *Request[P, V], observed map[string]str
 		observed = maps.Clone(observed)
 		delete(observed, meta.ExternalLabelNamespace)
 	}
-	r.Labels = union(observed, c.userLabels(&r.Parameters), c.ownershipLabels(r.Object))
+	r.Labels = objects.Union(observed, c.userLabels(&r.Parameters), c.ownershipLabels(r.Object))
 	if c.labelsIn != nil {
 		*c.labelsIn(&r.Parameters) = r.Labels
 	}
-}
-
-func union[M ~map[string]T, T any](all ...M) M {
-	joined := M{}
-	for _, some := range all {
-		maps.Copy(joined, some)
-	}
-	return joined
 }

@@ -54,7 +54,8 @@ const (
 	// object, or an RFC 3339 time since the last creation (N38).
 	AnnotationKeyRecreate = "bowline.dev/recreate"
 	// AnnotationKeyRestoredAs accepts an external resource that replaced the one which the object had, for example because a person
-	// restored its data. Its value is the id of the accepted one, so that it accepts no later one (N63).
+	// restored its data. Its value is the id of the accepted one, so that it accepts no later one (N63). The id
+	// of an external system accepts that one instead of a related one, such as a restored copy of it (N60).
 	AnnotationKeyRestoredAs = "bowline.dev/restored-as"
 	// AnnotationKeyRotateCredentialsAt on a managed resource requests new credentials, once, at a time in RFC 3339; on a claim, for its
 	// managed resource. Credentials that are as new as that time stay (N50).

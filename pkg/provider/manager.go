@@ -7,22 +7,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/internal/idle"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -42,6 +40,10 @@ type ManagerConfig struct {
 	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
 	OnMetrics                 func(url string)           // called once metrics are served there
 	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
+
+	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
+	// Default: every kind is watched.
+	Used idle.Used
 }
 
 // NewManager returns a manager with all controllers of the providers. Objects are deleted in the order of their references, across
@@ -71,10 +73,14 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	config.Wrap(counters.WrapTransport)
 	cacheOptions := managed.CacheOptions()
 	cacheOptions.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
-	base, err := ctrl.NewManager(config, ctrl.Options{
+	var base ctrl.Manager
+	if cfg.Used != nil {
+		cacheOptions.NewInformer = idle.NewInformer(func() cluster.Cluster { return base }, cfg.Used)
+	}
+	base, err = ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.LibraryLog,
-		Metrics:                metricsserver.Options{BindAddress: "0"}, // see serveMetrics
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // see telemetry.Server
 		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
 		LeaderElection:         cfg.LeaderElect,
 		LeaderElectionID:       cfg.LeaseName,
@@ -87,7 +93,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
-	mgr := loggingManager{base, cfg.Log}
+	mgr := ownManager{base, cfg.Log, cfg.Used}
 	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		if err := p.SetupWithManager(mgr, options...); err != nil {
@@ -97,17 +103,26 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, cfg.serveMetrics(mgr)
+	return mgr, telemetry.Server{Listen: cfg.MetricsListen, GiveWay: cfg.MetricsGiveWay, OnListen: cfg.OnMetrics}.AddTo(mgr)
 }
 
-// A loggingManager has a logger for our controllers beside that of controller-runtime, which logs each start of a watch.
-type loggingManager struct {
+// An ownManager has a logger for our controllers beside that of controller-runtime, which logs each start of a watch.
+type ownManager struct {
 	ctrl.Manager
-	log logr.Logger
+	log  logr.Logger
+	used idle.Used // nil if it is not known
 }
 
 // GetLogger returns the logger of our controllers.
-func (m loggingManager) GetLogger() logr.Logger { return m.log }
+func (m ownManager) GetLogger() logr.Logger { return m.log }
+
+// whenUsed returns the manager for controllers that have nothing to do before one of the kinds has objects (N83).
+func (s *Setup) whenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
+	if own, ok := s.mgr.(ownManager); ok && own.used != nil {
+		return idle.Manager(own, own.used, kinds...)
+	}
+	return s.mgr
+}
 
 func mistakes(providers []Provider) error {
 	var all []error
@@ -115,39 +130,6 @@ func mistakes(providers []Provider) error {
 		all = append(all, p.Validate())
 	}
 	return errors.Join(all...)
-}
-
-// serveMetrics adds a server of metrics to the manager, unless none is wanted or another program has the address.
-func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
-	listener, err := c.listenMetrics(mgr.GetLogger())
-	if listener == nil || err != nil {
-		return err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
-	patience := 5 * time.Second
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
-	return mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: listener, ShutdownTimeout: &patience})
-}
-
-func (c ManagerConfig) listenMetrics(log logr.Logger) (net.Listener, error) {
-	if c.MetricsListen == "" {
-		return nil, nil
-	}
-	listener, err := net.Listen("tcp", c.MetricsListen)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay:
-		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", c.MetricsListen)
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("serving metrics: %w (the flag is --metrics-listen)", err)
-	}
-	url := "http://" + listener.Addr().String() + "/metrics"
-	log.Info("Metrics are served", "url", url)
-	if c.OnMetrics != nil {
-		c.OnMetrics(url)
-	}
-	return listener, nil
 }
 
 // addHealthChecks adds the probes: alive when the process serves, ready when the caches are synced.

@@ -62,7 +62,7 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 		r := providerconfig.NewReconciler(s.mgr, c.gvk,
 			providerconfig.WithUsers(s.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()),
 			providerconfig.WithClients(s.clients))
-		if err := r.SetupWithManager(s.mgr); err != nil {
+		if err := r.SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err
 		}
 		s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
@@ -106,7 +106,7 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 		concurrency = defaultConcurrency
 	}
 	name := managed.ControllerName(k.gvk.GroupKind())
-	b := ctrl.NewControllerManagedBy(s.mgr).
+	b := ctrl.NewControllerManagedBy(s.whenUsed(k.gvk)).
 		Named(name).
 		For(watched(k.object.Object)).
 		WatchesRawSource(r.Wakeups()).
@@ -128,7 +128,7 @@ func watched(mg resource.Managed) client.Object {
 // addClaims adds the controllers of claim kinds, classes, targets and Secrets, with their documented names (N21).
 func (s *Setup) addClaims() error {
 	for _, c := range s.claims {
-		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.mgr); err != nil {
+		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err
 		}
 		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
@@ -144,7 +144,7 @@ func (s *Setup) addClaims() error {
 		served[c.class.gvk] = true
 	}
 	for _, t := range s.targets { // for managed resources of any kind
-		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.mgr); err != nil {
+		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.whenUsed(t.gvk)); err != nil {
 			return err
 		}
 	}
@@ -195,15 +195,15 @@ func (s *Setup) installed(claims schema.GroupVersionKind) bool {
 
 func (s *Setup) addClass(c classPart) error {
 	of, by := resource.ClaimKind(c.claim.gvk), resource.ClassKind(c.class.gvk)
-	if err := claimscheduling.NewReconciler(s.mgr, of, by).SetupWithManager(s.mgr); err != nil {
+	if err := claimscheduling.NewReconciler(s.mgr, of, by).SetupWithManager(s.whenUsed(c.claim.gvk)); err != nil {
 		return err
 	}
-	if err := claimdefaulting.NewReconciler(s.mgr, of, by).SetupWithManager(s.mgr); err != nil {
+	if err := claimdefaulting.NewReconciler(s.mgr, of, by).SetupWithManager(s.whenUsed(c.claim.gvk)); err != nil {
 		return err
 	}
 	all := append([]claimbinding.ManagedConfigurator{claimbinding.NewObjectMetaConfigurator(s.mgr.GetScheme())}, c.Configurators...)
 	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), claimbinding.WithManagedConfigurators(all...),
-		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.mgr)
+		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.whenUsed(c.claim.gvk, c.managed.gvk))
 }
 
 // addConditions adds the controller of the conditions of a class kind, once for all claim kinds (N58).
@@ -217,7 +217,7 @@ func (s *Setup) addConditions(c classPart, added bool) error {
 			o = append(o, class.WithProviderConfigs(config.gvk))
 		}
 	}
-	return class.NewReconciler(s.mgr, resource.ClassKind(c.class.gvk), o...).SetupWithManager(s.mgr)
+	return class.NewReconciler(s.mgr, resource.ClassKind(c.class.gvk), o...).SetupWithManager(s.whenUsed(c.class.gvk))
 }
 
 // KindOf returns a kind whose external clients use a client of the external system. external creates the external client of one

@@ -255,12 +255,14 @@ func TestTornClaims(t *testing.T) {
 		data, external, kept bool
 		before               func(*claimStage, *shop.Item)
 	}{
-		"what may hold data is kept (N56)":                        {data: true, external: true, kept: true},
-		"also for a claim that wanted to keep it (N31, N56)":      {data: true, external: true, kept: true, before: (*claimStage).refusesOrphaning},
-		"also if its deletion was permitted already (N39, N56)":   {data: true, external: true, kept: true, before: (*claimStage).permitted},
-		"what has no external resource is deleted (R268, N56)":    {data: true},
-		"what holds no data is deleted by its policy (R279, N56)": {external: true},
-		"what people protect is kept (N64)":                       {external: true, kept: true, before: (*claimStage).protect},
+		"what may hold data is kept (N56)":                                 {data: true, external: true, kept: true},
+		"also for a claim that wanted to keep it (N31, N56)":               {data: true, external: true, kept: true, before: (*claimStage).refusesOrphaning},
+		"also if its deletion was permitted already (N39, N56)":            {data: true, external: true, kept: true, before: (*claimStage).permitted},
+		"also if its state is lost, and it was there before (N56)":         {data: true, external: true, kept: true, before: (*claimStage).restored},
+		"what was made for a claim and never bound is deleted (R268, N56)": {data: true, external: true, before: (*claimStage).unbound},
+		"what has no external resource is deleted (R268, N56)":             {data: true},
+		"what holds no data is deleted by its policy (R279, N56)":          {external: true},
+		"what people protect is kept (N64)":                                {external: true, kept: true, before: (*claimStage).protect},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,6 +297,17 @@ func TestTornClaims(t *testing.T) {
 func (s *claimStage) hold(item *shop.Item) {
 	s.edit(item, func() { item.Finalizers = []string{"test.bowline.dev/hold"} })
 	s.t.Cleanup(func() { _ = testkit.Remove(context.Background(), s.Client, item) })
+}
+
+// unbound has an item with an external resource of its own, which its claim never got.
+func (s *claimStage) unbound(item *shop.Item) {
+	s.edit(item, func() { meta.SetExternalCreatePending(item, item.CreationTimestamp.Time) })
+	s.restored(item)
+}
+
+// restored has an item without its binding phase.
+func (s *claimStage) restored(item *shop.Item) {
+	s.status(item, func() { item.Status.BindingPhase = "" })
 }
 
 // permitted has a claim whose deletion was interrupted after it permitted that of its item.

@@ -279,6 +279,18 @@ func TestLostKeys(t *testing.T) {
 			s.pass()
 			s.lacks("lost token: ask your platform team")
 		},
+		"one that the copy lost before (N22, N42)": func(s *copyStage) {
+			s.editCopy(func(copied *corev1.Secret) { delete(copied.Data, "password") })
+			s.lose()
+			s.holds("copy", map[string]string{"username": "admin"})
+			s.lacks("lost password: ask your platform team")
+		},
+		"one of two that the copy has (N22, N42)": func(s *copyStage) {
+			s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
+			s.lose()
+			s.stays()
+			s.lacks("lost token: ask your platform team")
+		},
 		"one of another managed resource is not kept (R297, N22)": func(s *copyStage) {
 			s.edit(s.item, func() { delete(s.item.Annotations, managed.AnnotationKeyCreatedKeys) })
 			s.lose()
@@ -341,10 +353,12 @@ func TestForeignSecrets(t *testing.T) {
 			foreign := s.connectionSecret("copy", map[string]string{"mine": "precious"})
 			change(s, foreign)
 			s.create(foreign)
+			others := len(foreign.OwnerReferences) == 1 && foreign.OwnerReferences[0].Name == "other"
+			advice := map[bool]string{true: `, but to Claim "other": name another one in spec.`, false: "ask your platform team to delete it"}[others]
 			if result := s.passOf("holder"); result.RequeueAfter == 0 {
 				s.t.Error("it is not requeued")
 			}
-			s.reports(failure.ConnectionSecretUnavailable, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, "name another")
+			s.reports(failure.ConnectionSecretUnavailable, xpv1.ReasonReconcileError, `secret "copy" exists and does not belong to this`, advice)
 			if failed := xpv1.FailureOf(s.holder); failed.Reason != failure.ConnectionSecretUnavailable || !failed.Stalled {
 				s.t.Errorf("the failure is %+v", failed)
 			}
@@ -359,6 +373,9 @@ func TestForeignSecrets(t *testing.T) {
 	forClaimsAndTargets(t, map[string]func(*copyStage){
 		"of another type (R278, R303)":     inTheWay(func(_ *copyStage, secret *corev1.Secret) { secret.Type = corev1.SecretTypeOpaque }),
 		"a connection Secret (R278, R303)": inTheWay(func(*copyStage, *corev1.Secret) {}),
+		"of another claim (R278, R303)": inTheWay(func(_ *copyStage, secret *corev1.Secret) {
+			secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Claim", Name: "other", UID: "other", Controller: new(true)}}
+		}),
 		"with a forged owner (R278, R302)": inTheWay(func(s *copyStage, secret *corev1.Secret) {
 			secret.Type = corev1.SecretTypeOpaque
 			kind, _ := resource.GetKind(s.holder, scheme())

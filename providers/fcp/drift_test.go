@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -17,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	"github.com/bowline-dev/bowline/providertest"
 )
 
@@ -130,4 +134,29 @@ func TestDrift(t *testing.T) {
 		"Subnet":              w.subnetDrift(n.ID),
 		"NodeGroup":           w.nodeGroupDrift(s.ID),
 	})
+}
+
+// twoClouds has a configuration that leads to another cloud later.
+func twoClouds(t *testing.T, w *world) {
+	other := newCloud(t)
+	w.keySecret(t, "two", other.key(t, project))
+	config := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: w.settings(other.endpoint, project, "two")}
+	w.Create(t, config)
+	n := w.network("moved")
+	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "two"}
+	w.Create(t, n)
+	w.Settled(t, n)
+	to := func(endpoint, secret string) {
+		w.Eventually(t, "the configuration leads to "+endpoint, func(ctx context.Context) error {
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+				return err
+			}
+			config.Spec = w.settings(endpoint, project, secret)
+			return w.Client.Update(ctx, config)
+		})
+	}
+	to(w.endpoint, "key")
+	w.reports(t, n, "was last seen in external system "+other.endpoint)
+	to(other.endpoint, "two")
+	w.Remove(t, n)
 }

@@ -198,12 +198,13 @@ func TestReferences(t *testing.T) {
 	})
 }
 
-// A database whose server hangs is not Ready until the server answers again.
-func TestSilentServerIsNotReady_R183(t *testing.T) {
+// A database whose server hangs, or refuses the connections that its Secret describes, is not Ready until that ends.
+func TestUnusableServerIsNotReady_R183(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	db := w.database("silent")
-	w.Create(t, db)
+	s := w.databaseServer("silent")
+	db := s.object
+	w.start(t, s)
 	await := func(status corev1.ConditionStatus, reason xpv1.ConditionReason, message string) {
 		t.Helper()
 		w.Eventually(t, "Ready is "+string(status), func(ctx context.Context) error {
@@ -235,6 +236,22 @@ func TestSilentServerIsNotReady_R183(t *testing.T) {
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	await(corev1.ConditionFalse, xpv1.ReasonUnavailable, "does not accept connections")
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await(corev1.ConditionTrue, xpv1.ReasonAvailable, "")
+
+	elsewhere := w.serves(t, s, "")
+	elsewhere["database"] = []byte("template1")
+	conn, err := connectSQL(t.Context(), elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "alter database postgres rename to moved"); err != nil {
+		t.Fatal(err)
+	}
+	await(corev1.ConditionFalse, xpv1.ReasonUnavailable, `"postgres" does not exist; in another database, run: alter database`)
+	if _, err := conn.Exec(t.Context(), "alter database moved rename to postgres"); err != nil {
 		t.Fatal(err)
 	}
 	await(corev1.ConditionTrue, xpv1.ReasonAvailable, "")

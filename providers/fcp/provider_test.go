@@ -55,6 +55,7 @@ func TestProvider(t *testing.T) {
 		"password of a cache that the cloud generates (P62 P65 R39 R150 R211)":            func(t *testing.T, w *world) { generatedPassword(t, w, w.cacheServer("generated-cache")) },
 		"password of a database that the user chooses (P61 P64 R221)":                     func(t *testing.T, w *world) { chosenPassword(t, w, w.databaseServer("chosen-database")) },
 		"password of a cache that the user chooses (P61 P64 R221)":                        func(t *testing.T, w *world) { chosenPassword(t, w, w.cacheServer("chosen-cache")) },
+		"two clouds with a project of the same name (N55 N60)":                            twoClouds,
 		"default configurations of both scopes (N1 N2 R227 R228 R229)":                    defaultConfigs,
 		"configuration, Secret, key and client that cannot be read or created (R19 R227)": wrongConfigs,
 	} {

@@ -98,6 +98,11 @@ func newCloud(t *testing.T) cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // when it has stopped; the data of its servers may be outside of its data folder
+		if err := favouritecloud.Remove(settings.DataDir); err != nil {
+			t.Error(err)
+		}
+	})
 	controlplanetest.Run(t, server.Run)
 	select {
 	case <-server.Ready():

@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
@@ -262,5 +263,20 @@ func ownSettings(t *testing.T, w *world) {
 	if tenant.Spec.ForProvider.Settings != nil || len(strict.Spec.ForProvider.Settings) != 1 || role.Spec.ForProvider.Settings != nil ||
 		d.Spec.ForProvider.Settings != nil || d.Spec.ForProvider.Comment != nil {
 		t.Errorf("late-initialized: %v, %v, %v, %v", tenant.Spec.ForProvider, strict.Spec.ForProvider, role.Spec.ForProvider, d.Spec.ForProvider)
+	}
+}
+
+// forgedLabel is a comment by which a user gives the database to another object.
+func forgedLabel(t *testing.T, w *world) {
+	o := w.tenants(t, "forger")[0]
+	for _, comment := range []string{"bowline: bowline-uid=another", "ours"} {
+		w.executes(t, o.Name, o.Name, fmt.Sprintf("COMMENT ON DATABASE %q IS '%s'", o.Name, comment))
+		w.Eventually(t, "the label is that of the object", func(ctx context.Context) error {
+			have, err := postgresql.Get(ctx, w.server, postgresql.Database{Name: o.Name})
+			if err == nil && have.Labels[meta.ExternalLabelUID] != string(o.GetUID()) {
+				err = fmt.Errorf("it has %v", have.Labels)
+			}
+			return err
+		})
 	}
 }

@@ -16,9 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
@@ -38,6 +41,7 @@ func TestProvider(t *testing.T) {
 		"schema in a database of initProvider (R138 R146)":                 initialSchema,
 		"grant with privileges of initProvider (R144)":                     initialGrant,
 		"grant of privileges that another has (N6 N24)":                    rivalGrant,
+		"grant for an empty schema, of less than before (N69)":             narrowedGrant,
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
 		"databases whose creation was interrupted (N5 N6)":                 unfinishedDatabases,
@@ -52,6 +56,7 @@ func TestProvider(t *testing.T) {
 		"tenants with objects and privileges in other databases (R38 R55)": tiedTenants,
 		"connection limit of a tenant (N8 R206)":                           connectionLimit,
 		"settings and comments that users of a database make (N8)":         ownSettings,
+		"the label of a tenant's database (N23)":                           forgedLabel,
 		"credentials that others changed (N8 P65)":                         changedCredentials,
 		"credentials that must not be updated (N8)":                        unrepairedCredentials,
 		"credentials for a provider that is no superuser (N8 P65)":         credentialsWithoutSuperuser,
@@ -195,6 +200,27 @@ func rivalGrant(t *testing.T, w *world) {
 	if err != nil || !cmp.Equal(have.Privileges, []string{"CONNECT", "TEMPORARY"}) {
 		t.Errorf("got %+v, %v", have, err)
 	}
+}
+
+// narrowedGrant is for all tables of a schema that has none yet, and keeps that target.
+func narrowedGrant(t *testing.T, w *world) {
+	_, err := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: "narrowed"})
+	_, failed := postgresql.Create(t.Context(), w.server, postgresql.Schema{Database: "postgres", Name: "narrowed"})
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	grant := grantOf("narrowed", v1alpha1.GrantTarget{Kind: ptr.To("Table"), Database: ptr.To("postgres"), Schema: ptr.To("narrowed")})
+	grant.Name, grant.Spec.ForProvider.Privileges = "narrowed", []string{"SELECT"}
+	w.create(t, grant)
+	w.Settled(t, grant)
+	for _, settings := range []string{"forProvider", "initProvider"} {
+		patch := fmt.Appendf(nil, `{"spec":{%q:{"target":{"kind":"Table","names":["orders"]}}}}`, settings)
+		err := w.Client.Patch(t.Context(), grant.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "create another grant instead") {
+			t.Errorf("names in %s: %v", settings, err)
+		}
+	}
+	w.Remove(t, grant)
 }
 
 // initialGrant changes while its privileges are not in spec.forProvider.

@@ -279,13 +279,18 @@ func replacedObjects(t *testing.T, w *world) {
 		w.create(t, mg)
 		w.Settled(t, mg)
 	}
+	tenants := w.tenants(t, "restored-tenant", "accepted-tenant")
+	restored, accepted := tenants[0], tenants[1]
+	all = append(all, restored, accepted)
 	at := postgresql.Schema{Database: "postgres", Name: schema.Name}
 	replace := func(name string) error {
 		_, err := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: name})
 		return err
 	}
 	err := errors.Join(postgresql.Delete(t.Context(), w.server, at), postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: d.Name}),
-		replace(d.Name), postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: deleted.Name}), replace(deleted.Name))
+		replace(d.Name), postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: deleted.Name}), replace(deleted.Name),
+		postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: restored.Name}), replace(restored.Name),
+		postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: accepted.Name}), replace(accepted.Name))
 	_, created := postgresql.Create(t.Context(), w.server, at)
 	if err := errors.Join(err, created); err != nil {
 		t.Fatal(err)
@@ -303,7 +308,37 @@ func replacedObjects(t *testing.T, w *world) {
 	if _, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: deleted.Name}); err != nil {
 		t.Errorf("the database of somebody else: %v", err)
 	}
-	for mg, oid := range map[resource.Managed]uint32{d: theirs.OID, schema: other.OID} {
+	back, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: restored.Name})
+	if err != nil || back.CurrentOwner == restored.Name || len(back.Labels) > 0 {
+		t.Fatalf("%+v, error %v", back, err)
+	}
+	for mg, oid := range map[resource.Managed]uint32{d: theirs.OID, schema: other.OID, restored: back.OID} {
 		w.Change(t, mg, func() { mg.GetAnnotations()[meta.AnnotationKeyRestoredAs] = fmt.Sprint(oid) })
+	}
+	w.Change(t, accepted, func() { accepted.Annotations[meta.AnnotationKeyRecreate] = string(accepted.UID) })
+	for _, o := range tenants {
+		w.executes(t, o.Name, o.Name, "CREATE TABLE items AS SELECT 1")
+		w.deletes(t, o)
+	}
+	role := postgresql.Role{Name: "others-role", Login: ptr.To(true), Labels: map[string]string{meta.ExternalLabelUID: "another"}}
+	for _, given := range []postgresql.Role{role, {Name: "others-database", CreateDB: ptr.To(true), ValidUntil: ptr.To("2040-01-01T00:00:00Z")}} { // before an object names it
+		_, err := postgresql.Create(t.Context(), w.server, given)
+		if err := errors.Join(err, replace(given.Name)); err != nil {
+			t.Fatal(err)
+		}
+		intruder := w.newTenant(t, "intruder-at-"+given.Name, func(o *v1alpha1.TenantDatabase) {
+			o.Annotations = map[string]string{meta.AnnotationKeyExternalName: given.Name}
+		})
+		w.reports(t, intruder, "belong")
+		w.Remove(t, intruder)
+	}
+	is, err := postgresql.Get(t.Context(), w.server, role)
+	theirs, errDatabase = postgresql.Get(t.Context(), w.server, postgresql.Database{Name: "others-database"})
+	if err := errors.Join(err, errDatabase); err != nil || is.Labels[meta.ExternalLabelUID] != "another" || theirs.CurrentOwner == theirs.Name {
+		t.Errorf("role %+v, database %+v, error %v", is, theirs, err)
+	}
+	is, err = postgresql.Get(t.Context(), w.server, postgresql.Role{Name: "others-database"})
+	if err != nil || len(is.Labels) > 0 || !*is.CreateDB || *is.ValidUntil == "infinity" {
+		t.Errorf("role %+v of others, error %v", is, err)
 	}
 }

@@ -160,9 +160,12 @@ func rotation(t *testing.T, w *world) {
 		w.rotated(t, o, at)
 		w.Settled(t, o)
 		w.opensOnly(t, o.GetName(), former[o.GetName()])
-		if n := w.countEvents(t, o, managed.ReasonRotated); n != 1 {
-			t.Errorf("%s: %d events about one rotation", o.GetName(), n)
-		}
+		w.Eventually(t, "one event reports the rotation", func(context.Context) error {
+			if n := w.countEvents(t, o, managed.ReasonRotated); n != 1 {
+				return fmt.Errorf("%s: %d events", o.GetName(), n)
+			}
+			return nil
+		})
 		if n := w.countEvents(t, o, managed.ReasonDrifted); n != 0 {
 			t.Errorf("%s: a rotation is reported as drift", o.GetName())
 		}

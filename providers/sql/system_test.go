@@ -221,6 +221,27 @@ func adoptionRules(t *testing.T, w *world) {
 	w.Settled(t, forbidden)
 }
 
+// awayForAMoment renames a role until its Grants report that, and back: its privileges are still those of the Grants.
+func (w *world) awayForAMoment(t *testing.T, role string, grants ...resource.Managed) {
+	t.Helper()
+	c := w.postgres.Config()
+	admin, err := w.session(t, c.Username, string(c.Password), "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][2]string{{role, role + "-away"}, {role + "-away", role}} {
+		if _, err := admin.Exec(t.Context(), fmt.Sprintf("ALTER ROLE %q RENAME TO %q", names[0], names[1])); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range grants {
+			if names[0] == role {
+				w.reports(t, o, fmt.Sprintf("role %q does not exist", role))
+			}
+		}
+	}
+	w.Settled(t, grants...)
+}
+
 // sharedGrants use a ClusterProviderConfig. PostgreSQL shows no owner of privileges: the status of the Grant that created them proves it.
 func sharedGrants(t *testing.T, w *world) {
 	shared := &namespacedv1alpha1.ClusterProviderConfig{ObjectMeta: named(w.Namespace + "-grants")}
@@ -263,6 +284,12 @@ func sharedGrants(t *testing.T, w *world) {
 	if honest.Status.Ownership == nil {
 		t.Error("no proof in the status")
 	}
+	grant("group", nil)
+	member := teamMember("member", "group")
+	member.Spec.ForProvider.Role = ptr.To("orders")
+	w.through(t, shared.Name, member)
+	w.Settled(t, member)
+	w.awayForAMoment(t, "orders", honest, member)
 	moved := grant("mine", nil)
 	moved.Spec.ForProvider.Role, moved.Spec.InitProvider.Role = nil, ptr.To("mine")
 	moved.Spec.ForProvider.RoleRef = &xpv1.Reference{Name: "nobody", Policy: &xpv1.Policy{Resolution: ptr.To(xpv1.ResolutionPolicyOptional)}}

@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -388,6 +389,16 @@ func TestTenantsOfServerThatHangs(t *testing.T) {
 func TestRoomOfTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	large := &namespacedv1alpha1.Database{ObjectMeta: named("large")}
+	large.Spec.ForProvider.ConnectionLimit = ptr.To(100000)
+	role := teamRole("large", func(p *v1alpha1.RoleParameters) { p.ConnectionLimit = ptr.To(100000) })
+	owned := teamDatabase("owned-by-large", role.Name)
+	owned.Spec.ForProvider.ConnectionLimit = ptr.To(100000)
+	shared := w.shared(t, "room")
+	for _, o := range []resource.Managed{role, large, owned} {
+		w.through(t, shared.Name, o)
+		w.Settled(t, o)
+	}
 	var all []*v1alpha1.TenantDatabase
 	for i := range 5 {
 		o := w.newTenant(t, fmt.Sprintf("thirty-%d", i), func(o *v1alpha1.TenantDatabase) { o.Spec.ForProvider.ConnectionLimit = ptr.To(30) })
@@ -414,8 +425,15 @@ func TestRoomOfTenants(t *testing.T) {
 		})
 		return refused
 	}
-	t.Run("the sum of the limits", func(t *testing.T) {
+	t.Run("the sum of the limits, but not of those that teams chose (N77)", func(t *testing.T) {
 		refused := served("two fit", 2)
+		for _, o := range all {
+			if o.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+				w.merge(t, o, `{"metadata":{"annotations":{%q:"true"}}}`, meta.AnnotationKeyReconciliationPaused) // nothing is reverted
+				defer w.merge(t, o, `{"metadata":{"annotations":{%q:null}}}`, meta.AnnotationKeyReconciliationPaused)
+				w.executes(t, o.Name, o.Name, fmt.Sprintf("ALTER DATABASE %q CONNECTION LIMIT 262143", o.Name))
+			}
+		}
 		if message := refused.GetCondition(xpv1.TypeSynced).Message; !strings.Contains(message, "has 87 for databases, of which the limits of others promise 60") {
 			t.Errorf("the message is %q", message)
 		}

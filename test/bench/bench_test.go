@@ -8,17 +8,18 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
-	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/test/bench/page"
 )
 
 func TestRequestName(t *testing.T) {
@@ -40,34 +41,47 @@ func TestRequestName(t *testing.T) {
 	}
 }
 
-func TestVendor(t *testing.T) {
-	t.Parallel()
-	v, s := &vendor{sizes: map[string]int64{}}, &shop.Item{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
-	meta.SetExternalName(s, "a")
-	observe := func(exists, upToDate bool) {
-		t.Helper()
-		o, err := v.Observe(t.Context(), s)
-		if err != nil || o.ResourceExists != exists || o.ResourceUpToDate != upToDate || exists && *o.Owner != "uid" {
-			t.Errorf("observed %+v, %v", o, err)
-		}
+// TestMain makes the test binary the programs that the bench starts: bowline, and the controllers.
+func TestMain(m *testing.M) {
+	switch settings := os.Getenv(settingsVariable); {
+	case settings != "":
+		os.Exit(runControllers(settings))
+	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-"):
+		os.Exit(cli.Main())
 	}
-	observe(false, false)
-	s.Spec.ForProvider.Size = new(int64(1))
-	_, created := v.Create(t.Context(), s)
-	observe(true, true)
-	v.sizes = map[string]int64{} // the vendor of another process
-	meta.SetExternalCreateSucceeded(s, time.Now())
-	s.Spec.ForProvider.Size = new(int64(2))
-	observe(true, false)
-	_, updated := v.Update(t.Context(), s)
-	observe(true, true)
-	deleted := v.Delete(t.Context(), s)
-	observe(false, false)
-	if err := errors.Join(created, updated, deleted); err != nil {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// A run with few objects measures everything that the page shows.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := measure(t.Context(), options{
+		objects: 3, workers: 2, measure: []string{measureStart, measureObjects, measureFloor}, bowline: self,
+		settle: time.Millisecond, rest: time.Second, floorWorkers: []int{2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := page.Write(t.TempDir(), r); err != nil {
 		t.Error(err)
 	}
-	if calls := v.calls.String(); calls != `{"create": 1, "delete": 1, "observe": 5, "update": 1}` {
-		t.Error(calls)
+	type calls struct{ create, update, delete float64 }
+	for phase, want := range map[string]calls{"create": {create: 1}, "idle": {}, "restart": {}, "update": {update: 1}, "delete": {delete: 1}} {
+		var got calls
+		for verb, n := range map[string]*float64{"create": &got.create, "update": &got.update, "delete": &got.delete} {
+			*n, _ = r.Get(phase, "external calls: "+verb+" per object")
+		}
+		if got != want {
+			t.Errorf("%s: external calls per object %+v, want %+v", phase, got, want)
+		}
+	}
+	if polls, _ := r.Get("idle", "external calls: observe per object"); polls == 0 {
+		t.Error("nothing was polled")
 	}
 }
 
@@ -116,94 +130,5 @@ func TestWork(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tc.missing)
 			}
 		})
-	}
-}
-
-func TestMeterSeesThisProcess(t *testing.T) {
-	t.Parallel()
-	m := newMeter(harness, os.Getpid())
-	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond; { // five ticks of work
-	}
-	used, err := m.stop()
-	if err != nil || used.cpu <= 0 || used.anonymous <= 0 || used.resident < used.anonymous {
-		t.Errorf("used %+v, %v", used, err)
-	}
-	if total, err := machineCPU(); err != nil || total < used.cpu {
-		t.Errorf("the machine spent %v, %v", total, err)
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	t.Parallel()
-	hundred := make([]time.Duration, 100)
-	for i := range hundred {
-		hundred[i] = time.Duration(100 - i) // in the wrong order
-	}
-	for _, tc := range []struct {
-		of      []time.Duration
-		percent float64
-		want    time.Duration
-	}{
-		{nil, 50, 0}, {[]time.Duration{7}, 99, 7}, {[]time.Duration{3, 1, 2}, 50, 2}, {[]time.Duration{4, 3, 2, 1}, 50, 2},
-		{hundred, 50, 50}, {hundred, 99, 99}, {hundred, 99.5, 100}, {hundred, 100, 100}, {hundred, 0, 1},
-	} {
-		if got := percentile(tc.of, tc.percent); got != tc.want {
-			t.Errorf("p%v of %v is %d, want %d", tc.percent, tc.of, got, tc.want)
-		}
-	}
-}
-
-func TestReport(t *testing.T) {
-	t.Parallel()
-	before, after := &report{Settings: []setting{{"objects", "1000"}}}, &report{Settings: []setting{{"objects", "500"}}}
-	before.add("create", "seconds", 12.5)
-	before.add("create", "requests", 0)
-	after.add("create", "seconds", 9.956)
-	after.add("create", "requests", 0)
-	after.add("create", "objects per second", 100.4)
-	after.add("idle", "API requests", 0.01234)
-	path := filepath.Join(t.TempDir(), "report.json")
-	if err := after.writeFile(path); err != nil {
-		t.Fatal(err)
-	}
-	read, err := readReport(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table, comparison strings.Builder
-	if err := errors.Join(writeReports(&table, read), writeReports(&comparison, before, read)); err != nil {
-		t.Fatal(err)
-	}
-	const wantTable = `objects: 500
-
-CREATE
-  seconds               9.96
-  requests                 0
-  objects per second     100
-
-IDLE
-  API requests        0.0123
-`
-	const wantComparison = `objects: 1000 -> 500
-
-CREATE                before   after   change
-  seconds               12.5    9.96  -20.4 %
-  requests                 0       0      0 %
-  objects per second       -     100        -
-
-IDLE                  before   after   change
-  API requests             -  0.0123        -
-`
-	if diff := cmp.Diff(wantTable+wantComparison, table.String()+comparison.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := change(0, 1); got != "from 0" {
-		t.Error(got)
-	}
-	if err := os.WriteFile(path, []byte("no report"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readReport(path); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("an error that does not name the file: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func runControllers(encoded string) int {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		return 1
 	}
-	requests, v := new(expvar.Map), &vendor{latency: s.Latency, sizes: map[string]int64{}}
+	requests, v := new(expvar.Map), newVendor(s.Latency)
 	server := &http.Server{Handler: inspection(requests, &v.calls), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
@@ -85,11 +86,18 @@ func requestName(r *http.Request) string {
 	return info.Verb + " " + info.Resource
 }
 
-// inspection answers the harness: what was counted, and profiles of the time between POST and DELETE.
+// inspection answers the harness: what was counted, the memory that is in use after a collection of garbage, and profiles of the time
+// between POST and DELETE.
 func inspection(requests, calls *expvar.Map) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"Requests": %s, "Calls": %s}`, requests, calls)
+	})
+	mux.HandleFunc("GET /heap", func(w http.ResponseWriter, _ *http.Request) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		fmt.Fprint(w, m.HeapAlloc)
 	})
 	var profile *os.File // the harness sends one request at a time
 	mux.HandleFunc("POST /profile", func(w http.ResponseWriter, r *http.Request) {
@@ -116,41 +124,56 @@ type controllers struct {
 	http http.Client
 }
 
-// withControllers starts this program as `bowline controllers`, calls do, and stops it.
+// withControllers starts the controllers, calls do, and stops them.
 func (b *bench) withControllers(ctx context.Context, p *plane, do func(*controllers) error, flags ...string) error {
-	self, err := os.Executable()
+	c, err := b.startControllers(ctx, p, flags...)
 	if err != nil {
 		return err
 	}
+	return errors.Join(do(c), c.stop())
+}
+
+// startControllers starts this program as `bowline controllers`.
+func (b *bench) startControllers(ctx context.Context, p *plane, flags ...string) (*controllers, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(p.dir, "controllers-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers}
 	encoded, err := json.Marshal(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &controllers{}
 	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
 	}}
-	defer c.http.CloseIdleConnections()
 	c.Process, err = process.Start(ctx, process.Config{
 		Args: append([]string{self, "controllers", "--kubeconfig", p.server.Kubeconfig}, flags...),
 		Env:  []string{settingsVariable + "=" + string(encoded)},
 		Dir:  dir, Ready: "The controllers work against", Failed: b.failed, Detached: true,
 	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(c), c.Stop())
+	return c, err
+}
+
+func (c *controllers) stop() error {
+	c.http.CloseIdleConnections()
+	return c.Stop()
 }
 
 // counts asks the controllers what they have counted.
 func (c *controllers) counts(ctx context.Context) (counts, error) {
 	var answer counts
 	return answer, c.ask(ctx, http.MethodGet, "/counts", &answer)
+}
+
+// heap asks the controllers how many bytes they have in use.
+func (c *controllers) heap(ctx context.Context) (bytes float64, err error) {
+	return bytes, c.ask(ctx, http.MethodGet, "/heap", &bytes)
 }
 
 func (c *controllers) ask(ctx context.Context, method, path string, answer any) error {
@@ -191,6 +214,6 @@ func (c *controllers) await(ctx context.Context, count func(counts) int, want in
 	return err
 }
 
-func watches(have counts) int { return have.Requests["watch "+resource] }
+func watches(have counts) int { return have.Requests["watch "+plural] }
 
 func observes(have counts) int { return have.Calls["observe"] }

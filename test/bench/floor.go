@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-)
-
-const (
-	sixRequests   = "floor of six requests"
-	threeRequests = "floor of three requests"
+	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
 // A request of the bare client for one object, which it updates from the answer.
@@ -31,16 +28,16 @@ type request func(ctx context.Context, c client.Client, s *shop.Item) error
 // measureFloors measures a bare client that knows everything beforehand: first with the six requests of a crash-safe creation
 // with a Secret and an event, then with the three that every creation needs.
 func (b *bench) measureFloors(ctx context.Context) error {
-	if err := b.measureFloor(ctx, sixRequests, create, beginCreation, createSecret, endCreation, createEvent, writeStatus); err != nil {
+	if err := b.measureFloor(ctx, report.SixRequests, create, beginCreation, createSecret, endCreation, createEvent, writeStatus); err != nil {
 		return err
 	}
-	return b.measureFloor(ctx, threeRequests, create, createSecret, writeStatus)
+	return b.measureFloor(ctx, report.ThreeRequests, create, createSecret, writeStatus)
 }
 
 // measureFloor measures several numbers of workers, on a fresh server each. The fastest counts.
 func (b *bench) measureFloor(ctx context.Context, floor string, requests ...request) error {
 	fastest, seconds := "", 0.0
-	for _, workers := range []int{1, 8, 32} {
+	for _, workers := range b.floorWorkers {
 		phase := fmt.Sprintf("%s, %d at once", floor, workers)
 		err := b.withPlane(ctx, func(p *plane) error {
 			return b.phase(ctx, phase, p, nil, func(ctx context.Context) error { return b.send(ctx, phase, p, workers, requests) })
@@ -48,13 +45,13 @@ func (b *bench) measureFloor(ctx context.Context, floor string, requests ...requ
 		if err != nil {
 			return err
 		}
-		if took, _ := b.report.get(phase, "seconds"); fastest == "" || took < seconds {
+		if took, _ := b.report.Get(phase, "seconds"); fastest == "" || took < seconds {
 			fastest, seconds = phase, took
 		}
 	}
 	for _, f := range b.report.Figures {
 		if f.Phase == fastest {
-			b.report.add(floor, f.Name, f.Value)
+			b.report.Add(floor, f.Name, f.Value)
 		}
 	}
 	return nil
@@ -63,7 +60,7 @@ func (b *bench) measureFloor(ctx context.Context, floor string, requests ...requ
 // send sends the requests for each object.
 func (b *bench) send(ctx context.Context, phase string, p *plane, workers int, requests []request) error {
 	var done atomic.Int64
-	defer b.logProgress(ctx, phase, func() int { return int(done.Load()) })()
+	defer b.logProgress(ctx, phase, func() int { return int(done.Load()) }, b.objects)()
 	begin := time.Now()
 	err := b.forEach(ctx, workers, func(ctx context.Context, i int) error {
 		s := object(i)
@@ -76,31 +73,10 @@ func (b *bench) send(ctx context.Context, phase string, p *plane, workers int, r
 		return nil
 	})
 	seconds := time.Since(begin).Seconds()
-	b.report.add(phase, "seconds", seconds)
-	b.report.add(phase, "objects per second", float64(b.objects)/seconds)
-	b.report.add(phase, "objects at once", float64(workers))
+	b.report.Add(phase, "seconds", seconds)
+	b.report.Add(phase, "objects per second", float64(b.objects)/seconds)
+	b.report.Add(phase, "objects at once", float64(workers))
 	return err
-}
-
-// compareWithFloor adds to the phase create its ratio to each floor, in seconds and in CPU seconds (little changed by other
-// load).
-func (b *bench) compareWithFloor() {
-	for _, floor := range []string{sixRequests, threeRequests} {
-		least, measured := b.report.get(floor, "seconds")
-		if took, ok := b.report.get("create", "seconds"); ok && measured {
-			b.report.add("create", "times the "+floor+", seconds", took/least)
-			b.report.add("create", "times the "+floor+", CPU seconds", b.cpuOf("create")/b.cpuOf(floor))
-		}
-	}
-}
-
-// cpuOf returns the processor time of all processes of a phase.
-func (b *bench) cpuOf(phase string) (seconds float64) {
-	for _, process := range []string{"controllers", "API server", harness} {
-		used, _ := b.report.get(phase, process+": CPU seconds")
-		seconds += used
-	}
-	return seconds
 }
 
 // patched returns a patch of what change changes, for the latest version only.
@@ -126,7 +102,12 @@ func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
 			Namespace: namespace, Name: s.Name, Annotations: s.Annotations,
 			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, shop.ItemGroupVersionKind)},
 		},
-		Type: xpv1.SecretTypeConnection, Data: details(s.Name),
+		Type: xpv1.SecretTypeConnection, Data: map[string][]byte{
+			xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(s.Name)),
+			xpv1.ResourceCredentialsSecretPortKey:     []byte(strconv.Itoa(port)),
+			xpv1.ResourceCredentialsSecretUserKey:     []byte(username),
+			xpv1.ResourceCredentialsSecretPasswordKey: []byte(password(s.Name)),
+		},
 	})
 }
 

@@ -13,69 +13,96 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/prometheus/procfs"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/bowline-dev/bowline/test/bench/report"
+	"github.com/bowline-dev/bowline/test/bench/usage"
 )
 
-// sampling is how often a meter reads memory. The kernel has no peak of anonymous memory.
-const sampling = 100 * time.Millisecond
-
-// harness is the name of this process in figures.
-const harness = "harness"
-
-// phase measures the cost of what do does.
-func (b *bench) phase(ctx context.Context, phase string, p *plane, c *controllers, do func(context.Context) error) (err error) {
+// phase measures the cost of what do does, while controllers run.
+func (b *bench) phase(ctx context.Context, phase string, p *plane, c *controllers, do func(context.Context) error) error {
 	ctx, cancel := b.limited(ctx)
 	defer cancel()
-	meters := []*meter{newMeter("API server", p.server.PID()), newMeter(harness, os.Getpid())}
-	var before, after counts
-	if c != nil {
-		if before, err = c.counts(ctx); err != nil {
-			return err
-		}
-		if err := b.startProfile(ctx, phase, c); err != nil {
-			return err
-		}
-		meters = append([]*meter{newMeter("controllers", c.PID())}, meters...)
+	s, err := b.beginSpan(ctx, phase, p, c)
+	if err == nil {
+		err = do(ctx)
 	}
-	begin, err := machineCPU()
+	if err == nil {
+		err = s.end(ctx)
+	}
 	if err != nil {
-		return err
-	}
-	if err := do(ctx); err != nil {
 		return fmt.Errorf("%s: %w", phase, err)
 	}
-	end, err := machineCPU()
+	return nil
+}
+
+// A span is a phase that is measured.
+type span struct {
+	*bench
+	phase   string
+	c       *controllers // nil if none run
+	before  counts
+	machine float64 // CPU seconds at the begin
+	meters  []*usage.Meter
+}
+
+// beginSpan begins to measure the API server, the harness, and the controllers if there are any.
+func (b *bench) beginSpan(ctx context.Context, phase string, p *plane, c *controllers) (s *span, err error) {
+	s = &span{bench: b, phase: phase, meters: []*usage.Meter{usage.NewMeter("API server", p.server.PID()), usage.NewMeter(report.Harness, os.Getpid())}}
+	if c != nil {
+		if s.before, err = c.counts(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.add(ctx, c, usage.NewMeter("controllers", c.PID())); err != nil {
+			return nil, err
+		}
+	}
+	s.machine, err = usage.MachineCPU()
+	return s, err
+}
+
+// started adds controllers that were started within the span: all that they counted and used since belongs to it.
+func (s *span) started(ctx context.Context, c *controllers) error {
+	m := usage.NewMeter("controllers", c.PID())
+	m.CountAll()
+	return s.add(ctx, c, m)
+}
+
+func (s *span) add(ctx context.Context, c *controllers, m *usage.Meter) error {
+	s.c, s.meters = c, append([]*usage.Meter{m}, s.meters...)
+	return s.startProfile(ctx, s.phase, c)
+}
+
+// end adds the figures to the report.
+func (s *span) end(ctx context.Context) error {
+	end, err := usage.MachineCPU()
 	if err != nil {
 		return err
 	}
-	if c != nil {
-		if after, err = c.counts(ctx); err != nil {
-			return err
-		}
-		b.addCounts(phase, before, after)
-	}
-	rest := end - begin
-	for _, m := range meters {
-		used, err := m.stop()
+	if s.c != nil {
+		after, err := s.c.counts(ctx)
 		if err != nil {
 			return err
 		}
-		rest -= used.cpu
-		b.report.add(phase, m.process+": CPU seconds", used.cpu)
-		if m.process != harness {
-			b.report.add(phase, m.process+": peak MB resident", used.resident)
-			b.report.add(phase, m.process+": peak MB anonymous", used.anonymous)
+		s.addCounts(s.phase, s.before, after)
+	}
+	rest := end - s.machine
+	for _, m := range s.meters {
+		used, err := m.Stop()
+		if err != nil {
+			return err
+		}
+		rest -= used.CPU
+		s.report.Add(s.phase, m.Process+": CPU seconds", used.CPU)
+		if m.Process != report.Harness {
+			s.report.Add(s.phase, m.Process+": peak MB resident", used.Resident)
+			s.report.Add(s.phase, m.Process+": peak MB anonymous", used.Anonymous)
 		}
 	}
-	b.report.add(phase, "everything else: CPU seconds", max(rest, 0))
-	if c == nil || b.cpuProfile == "" {
+	s.report.Add(s.phase, "everything else: CPU seconds", max(rest, 0))
+	if s.c == nil || s.cpuProfile == "" {
 		return nil
 	}
-	return c.ask(ctx, http.MethodDelete, "/profile", nil)
+	return s.c.ask(ctx, http.MethodDelete, "/profile", nil)
 }
 
 // startProfile profiles the controllers, if that was chosen.
@@ -97,7 +124,7 @@ func (b *bench) startProfile(ctx context.Context, phase string, c *controllers) 
 func (b *bench) addCounts(phase string, before, after counts) {
 	add := func(what string, n int) {
 		if n > 0 {
-			b.report.add(phase, what+" per object", float64(n)/float64(b.objects))
+			b.report.Add(phase, what+" per object", float64(n)/float64(b.objects))
 		}
 	}
 	total := 0
@@ -106,74 +133,11 @@ func (b *bench) addCounts(phase string, before, after counts) {
 			total += n - before.Requests[what]
 		}
 	}
-	b.report.add(phase, "API requests per object", float64(total)/float64(b.objects))
+	b.report.Add(phase, "API requests per object", float64(total)/float64(b.objects))
 	for _, what := range slices.Sorted(maps.Keys(after.Requests)) {
 		add("  "+what, after.Requests[what]-before.Requests[what])
 	}
 	for _, what := range slices.Sorted(maps.Keys(after.Calls)) {
 		add("external calls: "+what, after.Calls[what]-before.Calls[what])
 	}
-}
-
-// A usage is processor time in seconds, and memory in MB: all that is in RAM, and the part that no file holds, heaps and stacks.
-type usage struct{ cpu, resident, anonymous float64 }
-
-// readUsage returns what a process used so far and has now.
-func readUsage(pid int) (usage, error) {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return usage{}, err
-	}
-	stat, err := p.Stat()
-	if err != nil {
-		return usage{}, err
-	}
-	status, err := p.NewStatus()
-	const megabyte = 1 << 20
-	return usage{cpu: stat.CPUTime(), resident: float64(status.VmRSS) / megabyte, anonymous: float64(status.RssAnon) / megabyte}, err
-}
-
-// machineCPU returns the processor time that the machine has spent on anything at all. The time of guests is part of User and Nice.
-func machineCPU() (seconds float64, err error) {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return 0, err
-	}
-	stat, err := fs.Stat()
-	t := stat.CPUTotal
-	return t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ + t.Steal, err
-}
-
-// A meter measures what a process uses until stop is called.
-type meter struct {
-	process string
-	pid     int
-	end     chan struct{}
-	ended   sync.WaitGroup
-	before  usage
-	last    usage // with the peaks of memory so far
-	err     error // of the last read
-}
-
-func newMeter(process string, pid int) *meter {
-	m := &meter{process: process, pid: pid, end: make(chan struct{})}
-	m.read()
-	m.before = m.last
-	m.ended.Go(func() { wait.Until(m.read, sampling, m.end) })
-	return m
-}
-
-func (m *meter) read() {
-	now, err := readUsage(m.pid)
-	m.last = usage{now.cpu, max(m.last.resident, now.resident), max(m.last.anonymous, now.anonymous)}
-	m.err = err
-}
-
-// stop returns the processor time since the begin, and the peaks of memory.
-func (m *meter) stop() (usage, error) {
-	close(m.end)
-	m.ended.Wait()
-	m.read()
-	m.last.cpu -= m.before.cpu
-	return m.last, m.err
 }

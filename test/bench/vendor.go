@@ -5,20 +5,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"expvar"
-	"io/fs"
 	"sync"
-	"testing/fstest"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
-
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/internal/testkit/shop/crds"
+	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// The connection to every item.
+const (
+	apiKey   = "open sesame" // in the Secret of the ProviderConfig
+	port     = 5432
+	username = "admin"
+	colour   = "green" // of all items
 )
 
 // A vendor holds items in the process of the controllers. Unlike the vendor of the test kit it remembers no calls, whose memory would
@@ -31,36 +37,64 @@ type vendor struct {
 	sizes map[string]int64 // by external name; 0 once it is deleted
 }
 
-// provider returns the provider of items, of which it reconciles that many at once.
+func newVendor(latency time.Duration) *vendor {
+	return &vendor{latency: latency, sizes: map[string]int64{}}
+}
+
+// item is the vendor's answer.
+type item struct {
+	Size     int64
+	Colour   string
+	Shelf    string
+	Labels   map[string]string
+	Endpoint string `connection:"endpoint"`
+	Port     int    `connection:"port"`
+	Username string `connection:"username"`
+	Password string `connection:"password"` // in the answer to Create only
+}
+
+type itemRequest = kind.Request[shop.ItemParameters, item]
+
+var (
+	errNotFound = errors.New("there is no such item")
+	errKey      = errors.New("the API key is wrong")
+)
+
+// provider returns a provider as authors write it: four functions, and credentials in a Secret of a ProviderConfig. It reconciles
+// that many items at once.
 func (v *vendor) provider(workers int) provider.Provider {
-	kind := provider.Kind{
-		Object: &shop.Item{}, Concurrency: workers, Options: []managed.ReconcilerOption{managed.WithTypedExternalConnecter(v)},
+	system := kind.System[*vendor]{
+		Clients: &clients.Factory[shop.ProviderConfigSpec, *vendor]{
+			New: func(_ context.Context, c clients.Connection[shop.ProviderConfigSpec]) (*vendor, error) {
+				if string(c.Credentials) != apiKey {
+					return nil, errKey
+				}
+				return v, nil
+			},
+		},
+		IsNotFound: func(err error) bool { return errors.Is(err, errNotFound) },
 	}
-	return provider.Provider{Name: "bench", CRDs: definitionFiles(), AddToScheme: shop.AddToScheme, Kinds: []provider.Kind{kind}}
+	kinds := kind.Serve(system, items(), &shop.Item{})
+	for i := range kinds {
+		kinds[i].Concurrency = workers
+	}
+	return provider.Provider{
+		Name: "bench", CRDs: crds.FS, AddToScheme: shop.AddToScheme, Configs: []resource.ProviderConfig{&shop.ProviderConfig{}}, Kinds: kinds,
+	}
 }
 
-// definition of Item. Items need no provider configuration here, whose protection would be measured too.
-func definition() *apiextensionsv1.CustomResourceDefinition {
-	for _, d := range shop.CRDs() {
-		if d.Spec.Names.Kind == shop.ItemKind {
-			d.Labels = nil
-			return d
-		}
+func items() kind.Kind[*vendor, shop.ItemParameters, shop.ItemObservation, item] {
+	return kind.Kind[*vendor, shop.ItemParameters, shop.ItemObservation, item]{
+		Identity: kind.ByToken,
+		Get:      func(ctx context.Context, v *vendor, r *itemRequest) (*item, error) { return v.get(ctx, r) },
+		Create:   func(ctx context.Context, v *vendor, r *itemRequest) (*item, error) { return v.create(ctx, r) },
+		Update: func(ctx context.Context, v *vendor, r *itemRequest) error {
+			return v.call(ctx, "update", func() { v.sizes[r.Name] = r.Want.Size })
+		},
+		Delete: func(ctx context.Context, v *vendor, r *itemRequest) error {
+			return v.call(ctx, "delete", func() { v.sizes[r.Name] = 0 })
+		},
 	}
-	panic("the shop sells no items")
-}
-
-func definitionFiles() fs.FS {
-	data, err := yaml.Marshal(definition())
-	if err != nil {
-		panic(err) // a definition is plain data
-	}
-	return fstest.MapFS{"items.yaml": &fstest.MapFile{Data: data}}
-}
-
-// Connect satisfies managed.TypedExternalConnecter: one client serves all passes.
-func (v *vendor) Connect(context.Context, *shop.Item) (managed.TypedExternalClient[*shop.Item], error) {
-	return v, nil
 }
 
 // call calls do after the latency.
@@ -77,48 +111,38 @@ func (v *vendor) call(ctx context.Context, verb string, do func()) error {
 	return nil
 }
 
-func (v *vendor) Observe(ctx context.Context, s *shop.Item) (o managed.ExternalObservation, err error) {
-	name := meta.GetExternalName(s)
-	err = v.call(ctx, "observe", func() {
-		size, known := v.sizes[name]
-		if !known && !meta.GetExternalCreateSucceeded(s).IsZero() { // by an earlier process
-			size = s.Status.AtProvider.Size
-			v.sizes[name] = size
-		}
-		if size == 0 {
-			return
-		}
-		s.Status.AtProvider = shop.ItemObservation{Size: size, Shelf: address(name)}
-		s.SetConditions(xpv1.Available())
-		o = managed.ExternalObservation{
-			ResourceExists: true, ResourceUpToDate: size == *s.Spec.ForProvider.Size, Owner: new(s.GetUID()),
-			ConnectionDetails: managed.ConnectionDetails{xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name))},
+func (v *vendor) get(ctx context.Context, r *itemRequest) (*item, error) {
+	var size int64
+	err := v.call(ctx, "observe", func() {
+		var known bool
+		if size, known = v.sizes[r.Name]; !known && !meta.GetExternalCreateSucceeded(r.Object).IsZero() { // by an earlier process
+			size = r.Object.(*shop.Item).Status.AtProvider.Size
+			v.sizes[r.Name] = size
 		}
 	})
-	return o, err
+	switch {
+	case err != nil:
+		return nil, err
+	case size == 0:
+		return nil, errNotFound
+	}
+	labels := meta.GetExternalLabels(r.Object, shop.ItemGroupVersionKind.GroupKind(), resource.ProviderConfigName(r.Object))
+	return answer(r.Name, size, labels), nil
 }
 
-func (v *vendor) Create(ctx context.Context, s *shop.Item) (managed.ExternalCreation, error) {
-	name := meta.GetExternalName(s)
-	return managed.ExternalCreation{ConnectionDetails: details(name)}, v.call(ctx, "create", func() { v.sizes[name] = *s.Spec.ForProvider.Size })
+func (v *vendor) create(ctx context.Context, r *itemRequest) (*item, error) {
+	err := v.call(ctx, "create", func() { v.sizes[r.Name] = r.Want.Size })
+	created := answer(r.Name, r.Want.Size, r.Labels)
+	created.Password = password(r.Name)
+	return created, err
 }
 
-func (v *vendor) Update(ctx context.Context, s *shop.Item) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, v.call(ctx, "update", func() { v.sizes[meta.GetExternalName(s)] = *s.Spec.ForProvider.Size })
-}
-
-func (v *vendor) Delete(ctx context.Context, s *shop.Item) error {
-	return v.call(ctx, "delete", func() { v.sizes[meta.GetExternalName(s)] = 0 })
-}
-
-// details is the content of the connection Secret of an item.
-func details(name string) managed.ConnectionDetails {
-	return managed.ConnectionDetails{
-		xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name)),
-		xpv1.ResourceCredentialsSecretPortKey:     []byte("5432"),
-		xpv1.ResourceCredentialsSecretUserKey:     []byte("admin"),
-		xpv1.ResourceCredentialsSecretPasswordKey: []byte("correct-horse-battery-staple-" + name),
+func answer(name string, size int64, labels map[string]string) *item {
+	return &item{
+		Size: size, Colour: colour, Shelf: address(name), Labels: labels, Endpoint: address(name), Port: port, Username: username,
 	}
 }
+
+func password(name string) string { return "correct-horse-battery-staple-" + name }
 
 func address(name string) string { return name + ".items.bench.example.org" }

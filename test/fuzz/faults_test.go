@@ -42,8 +42,10 @@ import (
 var randomKind = schema.GroupVersionKind{Group: "random.bowline.dev", Version: "v1", Kind: "Random"}
 
 // FuzzFaults lets the external system of an object do what it should not, and checks after each pass that nothing panics, is created
-// again silently, or is reported as good. The object is of a kind of both providers, or of one whose settings and status have types that
-// are generated at random. The kinds hold data.
+// again silently, or is reported as good. The object is of a kind of both providers, of the sample, or of a kind without a Go type. The
+// settings and the status of the latter have the shape of Go types that are generated at random, of structs, slices, maps and pointers
+// three deep, and are stored as JSON trees: of those types it covers what the reconciler does with trees, not the conversion of a managed
+// resource that has them, which FuzzKinds covers for the types of the sample. The kinds hold data.
 func FuzzFaults(f *testing.F) {
 	all := newKinds(f)
 	env := controlplanetest.NewWithScheme(f, all.scheme)
@@ -127,6 +129,7 @@ type faulty struct {
 	refuse           string
 	called           []string
 	seen             bool // by the last Observe
+	had              bool // a resource that is the object's own, as Create, a label that Observe returned, or condition Ready said
 }
 
 func (s *faulty) call(verb string) error {
@@ -151,6 +154,7 @@ func (s *faulty) Observe(_ context.Context, mg resource.Managed) (o managed.Exte
 func (s *faulty) Create(context.Context, resource.Managed) (c managed.ExternalCreation, err error) {
 	if err = s.call("Create"); err == nil || failure.IsOutcomeUnknown(err) {
 		s.exists, s.upToDate, s.owner, s.id = true, true, new(s.uid), s.id+1
+		s.had = s.had || err == nil
 	}
 	return c, err
 }
@@ -195,7 +199,7 @@ func (s *faulty) pass() {
 	if s.gone = before == nil; s.gone {
 		return
 	}
-	foreign := s.foreign(before)
+	foreign, had := s.foreign(before), s.had
 	s.called = nil
 	s.k.reconciler.Wake(reconcile.Request{NamespacedName: s.name})
 	if _, err := s.k.reconciler.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.name}); err != nil {
@@ -209,20 +213,26 @@ func (s *faulty) pass() {
 		return
 	}
 	is := func(t xpv1.ConditionType) bool { return mg.GetCondition(t).Status == "True" }
-	observed := slices.Contains(s.called, "Observe")
+	observed, throttled := slices.Contains(s.called, "Observe"), false
+	if s.err != nil {
+		_, throttled = failure.RetryAfter(s.err)
+	}
 	for what, wrong := range map[string]bool{
-		"the runtime panics":                         xpv1.FailureOf(mg).Reason == failure.ProviderPanicked,
-		"data is replaced by an empty resource":      slices.Contains(s.called, "Create") && managed.HadExternalResource(before),
-		"another's resource is changed":              foreign && (slices.Contains(s.called, "Update") || slices.Contains(s.called, "Delete")),
-		"it is InSync beside a failure":              is(xpv1.TypeInSync) && !is(xpv1.TypeSynced),
-		"it is Ready while it is deleted":            is(xpv1.TypeReady) && meta.WasDeleted(mg),
-		"it is Ready, and its resource is gone":      is(xpv1.TypeReady) && observed && s.refuse == "" && !s.exists,
-		"it is Ready, and its resource is another's": is(xpv1.TypeReady) && observed && s.seen && foreign,
+		"the runtime panics":                           xpv1.FailureOf(mg).Reason == failure.ProviderPanicked,
+		"data is replaced by an empty resource":        slices.Contains(s.called, "Create") && had,
+		"another's resource is changed":                foreign && (slices.Contains(s.called, "Update") || slices.Contains(s.called, "Delete")),
+		"it is InSync beside a failure":                is(xpv1.TypeInSync) && !is(xpv1.TypeSynced),
+		"it is Ready beside a failure of its resource": is(xpv1.TypeReady) && observed && s.seen && s.failed != nil,
+		"it is Ready beside a failure to observe it":   is(xpv1.TypeReady) && !is(xpv1.TypeSynced) && observed && !s.seen && !throttled,
+		"it is Ready while it is deleted":              is(xpv1.TypeReady) && meta.WasDeleted(mg),
+		"it is Ready, and its resource is gone":        is(xpv1.TypeReady) && observed && s.refuse == "" && !s.exists,
+		"it is Ready, and its resource is another's":   is(xpv1.TypeReady) && observed && s.seen && foreign,
 	} {
 		if wrong {
 			s.t.Errorf("%s: %s", what, text(mg))
 		}
 	}
+	s.had = s.had || is(xpv1.TypeReady) || s.seen && s.exists && s.owner != nil && *s.owner == s.uid
 }
 
 // bare returns the object that a client without the runtime's wrapper can read.

@@ -269,7 +269,7 @@ func OwnedBy(uid types.UID) map[string]string {
 type Cloud struct {
 	*favouritecloud.Server
 
-	Stop  func() error // stops the cloud
+	Stop  func() error // stops the cloud and deletes its data, which may be outside of its data folder
 	token string
 }
 
@@ -279,7 +279,7 @@ func StartCloud(config favouritecloud.Config) (c *Cloud, err error) {
 	if c.Server, err = favouritecloud.New(config); err != nil {
 		return nil, err
 	}
-	c.Stop, err = testkit.Background(context.Background(), c.Run, func(ctx context.Context) error {
+	stop, err := testkit.Background(context.Background(), c.Run, func(ctx context.Context) error {
 		select {
 		case <-c.Ready():
 			c.token, err = favouritecloud.ReadAdminToken(config.DataDir)
@@ -288,6 +288,7 @@ func StartCloud(config favouritecloud.Config) (c *Cloud, err error) {
 			return errors.New("the cloud does not start")
 		}
 	})
+	c.Stop = func() error { return errors.Join(stop(), favouritecloud.Remove(config.DataDir)) }
 	return c, err
 }
 

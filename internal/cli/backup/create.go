@@ -20,10 +20,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
-// Create writes a backup of the running server of a data folder. The file, with mode 0600, appears when it is complete and verified. skip
-// has instances of the local cloud that are not restored.
-func Create(ctx context.Context, dataDir, path, version string, skip []string) (m Manifest, err error) {
+// Options of Create.
+type Options struct {
+	Version string             // of this program
+	Skip    []string           // instances of the local cloud that are not restored
+	Waits   func(cause string) // is called with an instance of the local cloud that cannot be copied yet, and the cause
+}
+
+// Create writes a backup of the running server of a data folder. The file, with mode 0600, appears when it is complete and verified.
+func Create(ctx context.Context, dataDir, path string, o Options) (m Manifest, err error) {
 	defer func() { err = interrupted(ctx, err) }()
+	if err := checkTarget(ctx, path, len(o.Skip) > 0); err != nil {
+		return m, err
+	}
 	work, remove, err := newFolder(path)
 	if err != nil {
 		return m, err
@@ -41,7 +50,7 @@ func Create(ctx context.Context, dataDir, path, version string, skip []string) (
 	if err != nil {
 		return m, err
 	}
-	m = Manifest{Format: format, Created: time.Now().UTC().Truncate(time.Second), Version: version, Hosts: datadir.HostNames(), Skipped: skip}
+	m = Manifest{Format: format, Created: time.Now().UTC().Truncate(time.Second), Version: o.Version, Hosts: datadir.HostNames(), Skipped: o.Skip}
 	if m.Original, err = controlplane.ReadIdentity(dataDir); err != nil {
 		return m, err
 	}
@@ -53,7 +62,7 @@ func Create(ctx context.Context, dataDir, path, version string, skip []string) (
 	if err := addStore(ctx, w, source, dataDir, filepath.Join(work, "snapshot")); err != nil {
 		return m, fmt.Errorf("copying store: %w", err)
 	}
-	if m.Cloud, err = addCloud(ctx, w, datadir.CloudDir(dataDir), skip); err != nil {
+	if m.Cloud, err = addCloud(ctx, w, datadir.CloudDir(dataDir), o); err != nil {
 		return m, err
 	}
 	if err := addSurvivors(ctx, w, source, filepath.Join(work, "objects")); err != nil {
@@ -92,13 +101,13 @@ func addStore(ctx context.Context, w *writer, source *controlplane.Backup, dataD
 }
 
 // addCloud returns the URL of the local cloud, empty if there is none.
-func addCloud(ctx context.Context, w *writer, dir string, skip []string) (string, error) {
+func addCloud(ctx context.Context, w *writer, dir string, o Options) (string, error) {
 	url, err := favouritecloud.ReadEndpoint(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, "admin.token")); err == nil {
 			return "", errors.New("the local cloud is down, so its servers cannot be copied: start it with bowline up")
 		}
-		if len(skip) > 0 {
+		if len(o.Skip) > 0 {
 			return "", errors.New("there is no local cloud with instances to skip: remove --skip")
 		}
 		return "", nil
@@ -110,11 +119,12 @@ func addCloud(ctx context.Context, w *writer, dir string, skip []string) (string
 	if err != nil {
 		return "", err
 	}
-	files, err := sdk.StartBackup(ctx, url, token, skip...)
+	files, err := sdk.StartBackup(ctx, url, token, o.Skip...)
 	if err != nil {
 		return "", fmt.Errorf("copying the local cloud: %w", err)
 	}
 	defer files.Close()
+	files.Waits = o.Waits
 	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {

@@ -5,6 +5,7 @@ package backup
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ import (
 func Restore(ctx context.Context, path, dataDir string) (m Manifest, moved datadir.Restored, err error) {
 	defer func() { err = interrupted(ctx, err) }()
 	if m, err = Verify(ctx, path); err != nil {
+		return m, moved, err
+	}
+	if err := refuseInside(dataDir); err != nil {
 		return m, moved, err
 	}
 	abort := func() error {
@@ -48,6 +52,18 @@ func Restore(ctx context.Context, path, dataDir string) (m Manifest, moved datad
 		err = errors.Join(abort(), err)
 	}
 	return m, moved, err
+}
+
+// refuseInside refuses to restore into the data folder of another control plane: it would be lost with that.
+func refuseInside(dataDir string) error {
+	if resolved, err := filepath.EvalSymlinks(dataDir); err == nil {
+		dataDir = resolved
+	}
+	if outer, err := datadir.Containing(filepath.Dir(dataDir)); err != nil || outer != "" {
+		return cmp.Or(err, fmt.Errorf("%s is in data folder %s, and would be lost with it: choose an empty folder elsewhere with --data-dir",
+			dataDir, outer))
+	}
+	return nil
 }
 
 // A leftError reports that a restore failed and could not be undone.

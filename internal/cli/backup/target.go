@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 // interruptible is a reader that ends with its context.
@@ -36,14 +40,43 @@ func interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("interrupted; nothing is left of it: %w", ctx.Err())
 }
 
+// checkTarget refuses to write a backup into a data folder, with which it would be lost, and to replace what is no backup. A backup without
+// all instances replaces none, which may have the last copy of their data.
+func checkTarget(ctx context.Context, path string, skips bool) error {
+	if inside, err := datadir.Containing(filepath.Dir(path)); err != nil || inside != "" {
+		return cmp.Or(err, fmt.Errorf("%s is in data folder %s, and would be lost with it: name a file elsewhere, on another disk if there is one",
+			path, inside))
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil: // new, or not possible, which its creation reports
+		return nil
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s exists and is not a regular file: name another file, or one in this folder", path)
+	case info.Size() > 0 && !isBackup(ctx, path):
+		return fmt.Errorf("%s exists and is not a backup: name another file, or delete it", path)
+	case info.Size() > 0 && skips:
+		return fmt.Errorf("%s exists, and is not replaced by a backup that leaves out data: name another file with --skip", path)
+	}
+	return nil
+}
+
+// isBackup is true for a file that begins as a backup does.
+func isBackup(ctx context.Context, path string) bool {
+	r, err := open(ctx, path)
+	if err != nil {
+		return false
+	}
+	defer r.file.Close() // only read
+	first, err := r.Next()
+	return err == nil && strings.HasPrefix(first.Name, controlplane.KeysFolder+"/")
+}
+
 // unfinished is in the names of the folders in which backups are written. They are locked meanwhile.
 const unfinished = ".unfinished-backup-"
 
 // newFolder creates a folder beside the file of a backup, and removes those that killed backups to the same file left.
 func newFolder(path string) (folder string, remove func(), err error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s exists and is not a regular file: name another file, or one in this folder", path)
-	}
 	parent, prefix := filepath.Dir(path), "."+filepath.Base(path)+unfinished
 	entries, _ := os.ReadDir(parent) // a folder that cannot be listed may be writable
 	for _, entry := range entries {

@@ -50,20 +50,42 @@ func TestKilledBackupIsRemoved(t *testing.T) {
 	}
 }
 
-func TestBackupReplacesOnlyFiles(t *testing.T) {
+// A backup replaces only backups, and neither it nor a restored folder is in a data folder, with which it would be lost.
+func TestBackupTarget(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	file, link := filepath.Join(folder, "file"), filepath.Join(folder, "link")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(folder, link)); err != nil {
+	parent, backup := t.TempDir(), newArchive(t, format, "pki/ca.crt")
+	in := func(path ...string) string { return filepath.Join(append([]string{parent}, path...)...) }
+	for file, content := range map[string]string{
+		in("started", "identity"): `{"id":"1"}`, in("restoring", "restore-unfinished"): "", in("restored", "etcd", "member", "snap", "db"): "",
+		in("restored", "pki", "ca.crt"): "", in("lib", "etcd", "member", "snap", "db"): "",
+		in("only-cloud", "cloud", "admin.token"): "t", in("others", "identity"): "of a person", in("empty"): "", in("text"): "keys",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := errors.Join(os.MkdirAll(in("started", "pki", "new"), 0o700), os.Symlink(in("started", "pki"), in("link")), os.Symlink(backup, in("linked")),
+		os.Symlink(in("started"), in("alias")))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for path, permitted := range map[string]bool{file: true, filepath.Join(folder, "new"): true, folder: false, link: false, os.DevNull: false} {
-		_, remove, err := newFolder(path)
-		if err == nil {
-			remove()
+	const inside, none = "would be lost with it", ""
+	for _, tc := range []struct{ path, backup, restore string }{
+		{in("new"), none, none}, {in("started", "..", "new"), none, none}, {in("others", "f"), none, none}, {in("lib", "f"), none, none}, {in("empty"), none, none},
+		{backup, none, none}, {in("linked"), none, none}, {in("text"), "is not a backup", none}, {in("others"), "not a regular file", none},
+		{os.DevNull, "not a regular file", none}, {in("started"), "not a regular file", none}, {in("alias"), "not a regular file", none},
+		{in("started", "identity"), inside, inside}, {in("started", "pki", "missing", "f"), inside, inside}, {in("link", "f"), inside, inside},
+		{in("link"), "not a regular file", inside}, {in("alias", "pki", "new"), inside, inside}, {in("restoring", "f"), inside, inside},
+		{in("restored", "f"), inside, inside}, {in("only-cloud", "f"), inside, inside},
+	} {
+		if err := checkTarget(t.Context(), tc.path, true); (tc.path == backup || tc.path == in("linked")) && (err == nil || !strings.Contains(err.Error(), "leaves out data")) {
+			t.Errorf("%s with --skip: error %v", tc.path, err)
 		}
-		if (err == nil) != permitted {
-			t.Errorf("%s: %v", path, err)
+		for want, got := range map[string]error{"backup: " + tc.backup: checkTarget(t.Context(), tc.path, false), "restore: " + tc.restore: refuseInside(tc.path)} {
+			_, want, _ := strings.Cut(want, ": ")
+			if (got == nil) != (want == none) || got != nil && !strings.Contains(got.Error(), want) {
+				t.Errorf("%s: error %v, want %q", tc.path, got, want)
+			}
 		}
 	}
 }

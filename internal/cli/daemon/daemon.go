@@ -9,6 +9,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,14 +171,18 @@ const (
 // reuses its number.
 type Process struct{ *os.Process }
 
-// Find returns the server of a data folder, nil if none runs. Release frees it.
-func Find(dataDir string) (*Process, error) {
+// Find returns the server of a data folder, nil if none runs. Release frees it. It waits for a server that has the lock and has not
+// written its id yet, or has removed it, at most for killTimeout.
+func Find(ctx context.Context, dataDir string) (*Process, error) {
 	pid, ok := controlplane.Holder(dataDir)
+	for begin := time.Now(); ok && pid == 0; pid, ok = controlplane.Holder(dataDir) {
+		if ctx.Err() != nil || time.Since(begin) > killTimeout {
+			return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("a server is just starting or stopping on %s; try again", dataDir))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if !ok {
 		return nil, nil
-	}
-	if pid == 0 {
-		return nil, fmt.Errorf("a server is just starting on %s; try again", dataDir)
 	}
 	found, err := os.FindProcess(pid)
 	if err != nil {

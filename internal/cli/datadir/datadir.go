@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/favouritecloud"
 )
 
 // Variable is the environment variable that names the data folder where the flag does not.
@@ -190,6 +191,32 @@ func registryDir() (string, error) {
 
 // LogPath is the log of a server that runs in the background.
 func LogPath(dataDir string) string { return filepath.Join(dataDir, "bowline.log") }
+
+// Containing returns the data folder, without symbolic links, that a folder is or is in; empty for none. The folder need not exist.
+func Containing(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := filepath.EvalSymlinks(folder)
+	for ; errors.Is(err, fs.ErrNotExist); resolved, err = filepath.EvalSymlinks(folder) {
+		folder = filepath.Dir(folder)
+	}
+	if err != nil {
+		return "", err
+	}
+	for dir := resolved; ; dir = filepath.Dir(dir) {
+		if _, err := favouritecloud.ReadAdminToken(CloudDir(dir)); err == nil || controlplane.IsDataFolder(dir) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", nil
+		}
+	}
+}
+
+// MetricsPortPath is the file with the port that served metrics last.
+func MetricsPortPath(dataDir string) string { return filepath.Join(dataDir, "metrics-port") }
 
 // CloudDir is the folder of the local cloud within a data folder.
 func CloudDir(dataDir string) string { return filepath.Join(dataDir, "cloud") }

@@ -27,7 +27,7 @@ type leak struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
 	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost or OwnershipUnproven
-	Since     time.Time         `json:"since"`   // start of the create
+	Since     time.Time         `json:"since"`   // start of the create, or of the problem if that is not known
 	Deleted   bool              `json:"deleted"` // the object is being deleted
 	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels
 	Message   string            `json:"message"` // of condition Synced: what to do
@@ -83,10 +83,14 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 		return leak{}, false
 	}
 	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
+	since := meta.GetExternalCreatePending(o)
+	if since.IsZero() { // the annotation was removed with the external name
+		since = status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
+	}
 	return leak{
 		Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: problem,
 		Message: status.GetCondition(xpv1.TypeSynced).Message,
-		Since:   meta.GetExternalCreatePending(o), Deleted: meta.WasDeleted(o), LookFor: labels,
+		Since:   since, Deleted: meta.WasDeleted(o), LookFor: labels,
 	}, true
 }
 

@@ -27,7 +27,8 @@ func TestLeakOf(t *testing.T) {
 			"metadata":   map[string]any{"name": "net", "namespace": "team", "uid": "uid", "annotations": annotations},
 			"spec":       map[string]any{"providerConfigRef": map[string]any{"name": "prod"}},
 			"status": map[string]any{"conditions": []any{
-				map[string]any{"type": "Stalled", "status": "True", "reason": string(reason)},
+				map[string]any{"type": "Stalled", "status": "True", "reason": string(reason),
+					"lastTransitionTime": "2026-01-01T00:00:00Z"},
 			}},
 		}}
 	}
@@ -46,6 +47,7 @@ func TestLeakOf(t *testing.T) {
 		"another failure meanwhile (O6)":  {failure.ProviderConfigUnavailable, pending, false},
 		"its label was removed (O6, N48)": {failure.OwnershipUnproven, pending, true},
 		"its name was removed (O6, N65)":  {failure.ExternalNameLost, pending, true},
+		"with all annotations (O6, N65)":  {failure.ExternalNameLost, nil, true},
 		"its answer was lost (O6, N42)":   {failure.ConnectionDetailsLost, pending, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,6 +42,7 @@ type File struct {
 	begun time.Time
 
 	sweeping sync.Mutex
+	sweeps   sync.WaitGroup
 }
 
 // OpenFile opens a log for appending, and rotates it before if it is due. The descriptors are those of the process that become this
@@ -102,8 +103,11 @@ func (f *File) Attach(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = f.file, f.file }
 // Size returns the size of the log in bytes.
 func (f *File) Size() (int64, error) { return f.file.Seek(0, io.SeekEnd) }
 
-// Close closes the log.
-func (f *File) Close() error { return f.file.Close() }
+// Close closes the log, when the rotated ones are compressed.
+func (f *File) Close() error {
+	f.sweeps.Wait()
+	return f.file.Close()
+}
 
 // Write appends a line. If the log cannot be rotated, it grows.
 func (f *File) Write(line []byte) (int, error) {
@@ -133,7 +137,7 @@ func (f *File) rotate() error {
 	if err := f.open(); err != nil {
 		return errors.Join(fmt.Errorf("rotating log: %w", err), os.Rename(rotated, f.path))
 	}
-	go f.sweep()
+	f.sweeps.Go(f.sweep)
 	return nil
 }
 

@@ -10,11 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 
@@ -37,10 +39,14 @@ type ServerOptions struct {
 
 // AddFlags registers the flags.
 func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "listen", controlplane.DefaultListen, "host:port of the API server; port 0 picks a free one and keeps it")
+	flags.StringVar(&o.Listen, "listen", "", listenUsage("API server", controlplane.DefaultListen))
 	flags.StringSliceVar(&o.Names, "tls-san", nil, "further host names or addresses for the API server's certificate")
 	flags.Var(&o.Encryption, "encryption-provider-config",
 		"file of the keys that encrypt Secrets in the store, as for kube-apiserver (default: encryption.yaml in the data folder)")
+}
+
+func listenUsage(server, first string) string {
+	return fmt.Sprintf("host:port of the %s; port 0 picks a free one (default %s, with the port of the last start if there was one)", server, first)
 }
 
 // An absolutePath is a flag with a path, which up --detach passes on to a process with another working directory.
@@ -79,7 +85,7 @@ type CloudOptions struct {
 
 // AddFlags registers the flags.
 func (o *CloudOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "cloud-listen", favouritecloud.DefaultListen, "host:port of the local cloud; port 0 picks a free one and keeps it")
+	flags.StringVar(&o.Listen, "cloud-listen", "", listenUsage("local cloud", favouritecloud.DefaultListen))
 	flags.BoolVar(&o.Admin, "cloud-admin", false, "let the holder of the local cloud's admin token inject faults and count calls")
 }
 
@@ -137,7 +143,7 @@ type ControllerOptions struct {
 func (o *ControllerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.PollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
 	o.Metrics.Address = telemetry.DefaultListen
-	flags.Var(&o.Metrics, "metrics-listen", `host:port that serves metrics to Prometheus at /metrics; port 0 picks a free one, "" is none`)
+	flags.Var(&o.Metrics, "metrics-listen", `host:port that serves metrics to Prometheus at /metrics; port 0 picks a free one, which up keeps; "" is none`)
 }
 
 // Validate returns the first mistake in the flags.
@@ -159,6 +165,7 @@ type ControllersConfig struct {
 	LeaderElect  bool
 	HealthListen string // host:port of /healthz and /readyz; empty for none
 	OnMetrics    func(url string)
+	Used         func(context.Context, schema.GroupResource) <-chan struct{} // see provider.ManagerConfig
 }
 
 // Controllers returns the service that runs the controllers of all providers. With leader election it is ready when it leads.
@@ -189,6 +196,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		MetricsGiveWay: !cfg.Metrics.Chosen,
 		OnMetrics:      cfg.OnMetrics,
 		Reconcilers:    reconcilers,
+		Used:           cfg.Used,
 	}, cfg.Providers...)
 	if err != nil {
 		return Service{}, err
@@ -228,4 +236,20 @@ func (a *MetricsAddress) Set(address string) error {
 	}
 	a.Address, a.Chosen = address, true
 	return nil
+}
+
+// kept is the address with the port of an earlier start instead of port 0, if that is free: Prometheus has it.
+func (a MetricsAddress) kept(dataDir string) string {
+	host, port, _ := net.SplitHostPort(a.Address) // Set has checked it
+	former, err := os.ReadFile(datadir.MetricsPortPath(dataDir))
+	if port != "0" || err != nil {
+		return a.Address
+	}
+	address := net.JoinHostPort(host, string(former))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return a.Address
+	}
+	_ = listener.Close()
+	return address
 }

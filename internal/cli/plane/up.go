@@ -8,9 +8,11 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"time"
@@ -18,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
@@ -36,6 +37,13 @@ type Plane struct {
 	WithCloud   bool
 	Cloud       CloudOptions
 	Controllers ControllerOptions
+}
+
+// Validate returns the first mistake in the flags.
+func (p Plane) Validate(log *logs.Logs) error {
+	_, _, server := APIServer(p.DataDir, p.Server, log)
+	_, _, cloud := Cloud(p.DataDir, p.Cloud, log)
+	return cmp.Or(server, cloud, p.Controllers.Validate())
 }
 
 // Start starts the API server and the cloud side by side, then the controllers, which use both.
@@ -80,11 +88,17 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	}
 	metrics := ""
 	onMetrics := func(url string) { metrics = url }
-	if err := p.startControllers(ctx, running, server.RESTConfig(), definitions, onMetrics, log); err != nil {
+	p.Controllers.Metrics.Address = p.Controllers.Metrics.kept(p.DataDir)
+	if err := p.startControllers(ctx, running, server, definitions, onMetrics, log); err != nil {
 		return datadir.RunFile{}, err
 	}
 	state := datadir.NewRunFile(server.Address(), p.Version)
 	state.Metrics = metrics
+	if at, err := url.Parse(metrics); err == nil && metrics != "" {
+		if err := controlplane.WriteFile(datadir.MetricsPortPath(p.DataDir), []byte(at.Port())); err != nil {
+			return datadir.RunFile{}, err
+		}
+	}
 	if p.WithCloud {
 		if err := running.WaitReady(ctx, cloudService); err != nil {
 			return datadir.RunFile{}, err
@@ -95,12 +109,13 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 }
 
 // startControllers prepares the server as its administrator, and runs the controllers as their service account.
-func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest.Config,
+func (p Plane) startControllers(ctx context.Context, running *Stack, server *controlplane.Server,
 	definitions []*apiextensionsv1.CustomResourceDefinition, onMetrics func(string), log *logs.Logs) error {
 	identities, err := Identities(p.Providers, definitions)
 	if err != nil {
 		return err
 	}
+	admin := server.RESTConfig()
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
@@ -123,7 +138,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),
-		LibraryLog: log.Library("controllers"), Version: p.Version, OnMetrics: onMetrics,
+		LibraryLog: log.Library("controllers"), Version: p.Version, OnMetrics: onMetrics, Used: server.Used,
 	})
 	if err != nil {
 		return err
@@ -132,16 +147,15 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest
 	return running.Start(ctx, working)
 }
 
-const gcPercent = 50 // a smaller heap for more processor time: a control plane on a laptop is mostly idle
+// gcPercentAtRest makes a smaller heap for more processor time: a control plane on a laptop is mostly idle.
+const gcPercentAtRest = 50
 
-// SaveMemory sets the collector's goal, unless GOGC does, and returns memory to the system. Before the end of the start, frequent
-// collection would take a fifth of its processor time.
+// SaveMemory sets the collector's goal, unless GOGC does, and returns memory to the system.
 func SaveMemory() {
-	if os.Getenv("GOGC") != "" {
-		return
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercentAtRest)
+		debug.FreeOSMemory()
 	}
-	debug.SetGCPercent(gcPercent)
-	debug.FreeOSMemory()
 }
 
 // Healthy asks the API server of a data folder whether it is ready.

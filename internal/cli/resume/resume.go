@@ -148,15 +148,23 @@ func choosePaused(paused []*pausedConfig, word, namespace string, all bool) (cho
 		}
 	}
 	if len(chosen) == 0 && word != "" {
-		return nil, fmt.Errorf("deletions of ProviderConfig %s are not paused; %d ProviderConfigs are paused:%s", word, len(paused), listed(paused))
+		return nil, fmt.Errorf("deletions of ProviderConfig %s are not paused, or there is none; %s", word, listPaused(paused))
 	}
 	if len(chosen) == 0 && len(paused) > 0 {
-		return nil, fmt.Errorf("no deletions are paused in namespace %s; %d ProviderConfigs elsewhere are paused:%s", namespace, len(paused), listed(paused))
+		return nil, fmt.Errorf("no deletions are paused in namespace %s; elsewhere, %s", namespace, listPaused(paused))
 	}
 	if len(chosen) > 1 && !all {
 		return nil, errors.New("deletions of several ProviderConfigs are paused: name one, or use --all" + listed(chosen))
 	}
 	return chosen, nil
+}
+
+// listPaused names those that are paused.
+func listPaused(configs []*pausedConfig) string {
+	if len(configs) == 0 {
+		return "no ProviderConfig is paused"
+	}
+	return "these ProviderConfigs are paused:" + listed(configs)
 }
 
 // listed names ProviderConfigs, one in each line, and how many objects wait.

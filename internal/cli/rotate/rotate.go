@@ -88,6 +88,9 @@ A password that you choose in a Secret of yours (passwordSecretRef) is not repla
 		if err := q.Check(); err != nil {
 			return command.Usagef(cmd, "%w", err)
 		}
+		if timeout <= 0 {
+			return command.Usagef(cmd, "--timeout must be positive")
+		}
 		cluster, current, err := open(folder, kubeconfig)
 		if err != nil {
 			return err
@@ -220,12 +223,28 @@ func (r *request) observeManaged() func(context.Context, *unstructured.Unstructu
 		passed := slices.ContainsFunc(meta.RotationRequests(o), r.Requested.Equal)
 		if xpv1.FailureOf(&status).Reason == failure.RotationImpossible && passed {
 			if impossible++; impossible > 2 { // it is no longer that of an earlier request
-				return false, errors.New(synced.Message)
+				return false, r.withdraw(ctx, errors.New(synced.Message))
 			}
 			return false, nil
 		}
 		return false, r.progress(synced)
 	}
+}
+
+// withdraw takes back a request that cannot be met, unless another one replaced it: the object would fail until someone does so.
+func (r *request) withdraw(ctx context.Context, because error) error {
+	now := r.cluster.Get(ctx, r.object.Kind.GroupKind(), client.ObjectKeyFromObject(r.object.Object))
+	if now.Presence != inspect.Present || !meta.GetRotateCredentialsAt(now.Object).Equal(r.Requested) {
+		return because
+	}
+	read := now.Object.DeepCopy()
+	read.SetResourceVersion("") // so that the patch has it, and fails if another request came
+	return errors.Join(because, r.cluster.Patch(ctx, r.object.Kind, read, func(o *unstructured.Unstructured) {
+		o.SetResourceVersion(now.Object.GetResourceVersion())
+		if meta.SetRotateCredentialsAt(o, r.Replaced); r.Replaced.IsZero() {
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", meta.AnnotationKeyRotateCredentialsAt)
+		}
+	}))
 }
 
 // observeSecret is true once the Secret of a claim has other content than before the request.

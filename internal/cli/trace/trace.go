@@ -340,7 +340,7 @@ func (b builder) copied(claim *unstructured.Unstructured, source publication) *N
 		}
 	case secret == nil:
 	case !metav1.IsControlledBy(secret, claim):
-		n.problem("It is not controlled by this claim: name another one in spec.writeConnectionSecretToRef, or delete it.")
+		n.problem("It is not controlled by this claim, and is left alone: name another one in spec.writeConnectionSecretToRef.")
 	default:
 		n.compare(claim, secret, source)
 	}

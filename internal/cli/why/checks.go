@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
@@ -131,14 +132,30 @@ func (q *inquiry) checkClaimConditions() {
 	}
 }
 
-// checkIgnored reports annotations without effect.
-func (q *inquiry) checkIgnored() { q.Notes = append(q.Notes, meta.IgnoredAnnotations(q.object)...) }
+// checkIgnored reports annotations without effect, also those that are for the managed resource of a claim.
+func (q *inquiry) checkIgnored() {
+	q.Notes = append(q.Notes, meta.IgnoredAnnotations(q.object)...)
+	for _, key := range []string{meta.AnnotationKeyRecreate, meta.AnnotationKeyRestoredAs} {
+		if q.Role == inspect.RoleClaim && q.object.GetAnnotations()[key] != "" {
+			q.Notes = append(q.Notes, fmt.Sprintf("Annotation %s has no effect on a claim: ask your platform team to set it on its managed resource.", key))
+		}
+	}
+}
 
-// noteRotation reports a rotation of the credentials that is planned. That of a claim is reported there.
+// noteRotation reports a rotation of the credentials that is planned, that of a claim there, and until when former ones work.
 func (q *inquiry) noteRotation() {
 	if at := meta.GetRotateCredentialsAt(q.object); at.After(time.Now()) {
 		q.Notes = append(q.Notes, fmt.Sprintf("Its credentials are to be rotated at %[1]s (annotation %[2]s). To withdraw that: kubectl annotate "+
 			"%[3]s %[2]s-", at.UTC().Format(time.RFC3339), meta.AnnotationKeyRotateCredentialsAt, q.address()))
+	}
+	last, err := time.Parse(time.RFC3339, inspect.Text(q.object, "status", "credentials", "lastRotationTime"))
+	if key, ok := inspect.ConnectionSecret(q.object); ok && err == nil {
+		secret, _ := q.cluster.Secret(q.ctx, key)   // nil for a user who may not read it
+		end := last.Add(connection.Overlap(secret)) // that of the last rotation, or of one that is pending
+		if len(connection.Pending(secret)) == 0 && end.After(time.Now()) {
+			q.Notes = append(q.Notes, fmt.Sprintf("Its former credentials work beside those of the last rotation until about %s. To end them now: "+
+				"bowline rotate %s", end.UTC().Format(time.RFC3339), q.address()))
+		}
 	}
 }
 
@@ -351,7 +368,8 @@ func (q *inquiry) checkExternal() {
 }
 
 func (q *inquiry) checkDrift() {
-	if q.status.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionFalse {
+	c := q.status.GetCondition(xpv1.TypeInSync)
+	if c.Status != corev1.ConditionFalse || c.Reason != xpv1.ReasonDrifted { // what is missing is a failure
 		return
 	}
 	var paths []string
@@ -403,7 +421,7 @@ func (q *inquiry) nextOfManaged() string {
 	case q.failure.Stalled:
 		return "When it changes, and at the next poll (" + q.pollInterval() + ")."
 	case q.failing():
-		return "With backoff, at the latest at the next poll (" + q.pollInterval() + ")."
+		return "With backoff, at the latest after a minute."
 	}
 	return "Soon, at the latest at the next poll (" + q.pollInterval() + ")."
 }

@@ -91,7 +91,7 @@ func inquire(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *inqui
 	checks, next := []func(){q.checkDeletion, q.checkContent, q.checkConditions}, func() string { return "" } // checks: in the order of the output
 	switch role {
 	case inspect.RoleClaim:
-		checks, next = []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.noteRotation, q.checkClass, q.checkResource}, q.nextOfClaim
+		checks, next = []func(){q.checkSeen, q.checkIgnored, q.checkDeletion, q.checkClaimConditions, q.noteRotation, q.checkClass, q.checkResource}, q.nextOfClaim
 	case inspect.RoleClass:
 		checks = append(checks, q.checkConfig, q.checkNamespace)
 	case inspect.RoleManaged:

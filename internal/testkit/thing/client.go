@@ -77,9 +77,11 @@ func (c *external) Observe(ctx context.Context, t *Thing) (o managed.ExternalObs
 			o.Owner, o.OwnerNamespace = &have.Owner, have.Namespace
 		}
 		t.Spec.ForProvider, t.Status.AtProvider = theirs, have.parameters()
-		t.SetConditions(xpv1.Available())
+		if !c.s.Silent {
+			t.SetConditions(xpv1.Available())
+		}
 	}
-	o.System, o.ID = c.s.Identity, have.ID
+	o.System, o.SystemOrigin, o.ID = c.s.Identity, c.s.Origin, have.ID
 	if c.s.Observed != nil {
 		c.s.Observed(t, &o)
 	}
@@ -246,6 +248,7 @@ func (f Functions) connecter() (managed.ExternalConnecter, []managed.ReconcilerO
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
 		Refused:    func(error) bool { return true },
 		Identify:   func(s *System) xpv1.ExternalSystem { return s.Identity },
+		Origin:     func(s *System) string { return s.Origin },
 	}
 	return kind.NewConnecter(of, f.kind(), ThingGroupVersionKind.GroupKind(), f.System)
 }

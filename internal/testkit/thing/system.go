@@ -77,6 +77,10 @@ type System struct {
 	Numbers bool
 	// Identity of the system, if it shows any.
 	Identity xpv1.ExternalSystem
+	// Origin of the system, if it shows one: see managed.ExternalObservation.
+	Origin string
+	// Silent: clients leave condition Ready as it was.
+	Silent bool
 	// Endpoint of every resource.
 	Endpoint string
 	// Stubborn: the system accepts updates and ignores them.

@@ -73,10 +73,10 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	lost := connection.Missing(source, connection.CreatedKeys(mg))
 	own, foreign, err := c.find(ctx, o)
 	if err == nil && source != nil {
-		err = c.tidy(ctx, o, source, own, len(lost) > 0, foreign)
+		err = c.tidy(ctx, o, source, own, len(lost) > 0, foreign != nil)
 	}
-	if err == nil && foreign {
-		err = o.foreign()
+	if err == nil && foreign != nil {
+		err = o.foreign(foreign)
 	}
 	if err != nil || o.key().Name == "" {
 		return r, err
@@ -85,14 +85,23 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	if i := slices.IndexFunc(own, o.declares); i >= 0 {
 		have = &own[i]
 	}
-	r.Exists = isFromManaged(have, mg)
+	origin, err := c.origin(ctx, have, mg)
+	if err != nil {
+		return r, err
+	}
+	r.Exists = origin == named || origin == former || origin == gone && o.isClaim() // a bound claim has no other managed resource
 	switch {
-	case source == nil && !r.Exists:
+	case source == nil && (!r.Exists || origin == former):
 		return r, nil
 	case source == nil:
 		r.Kept = fmt.Sprintf("The %s is gone. Secret %q stays as it is until it is published again.", o.source(mg), o.key().Name)
 		return r, nil
-	case r.Exists && len(lost) > 0 && (!isFrom(have, source) || len(connection.Missing(have, lost)) < len(lost)):
+	case (r.Exists || origin == gone) && len(lost) > 0 && (!isFrom(have, source) || len(connection.Missing(have, lost)) < len(lost)):
+		r.Exists = true
+		if missing := connection.Missing(have, lost); len(missing) > 0 {
+			r.Problem = o.loss(mg, missing, nil)
+			return r, nil
+		}
 		r.Kept = fmt.Sprintf("The %s lost %s. Secret %q stays as it is until your platform team adds what is missing; to do without, name "+
 			"another Secret in %s.", o.source(mg), connection.Describe(lost), o.key().Name, o.field)
 		return r, nil
@@ -100,12 +109,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	data, mistake := o.content(source)
 	r.Exists, r.Problem = true, mistake
 	if len(lost) > 0 {
-		message := fmt.Sprintf("the %s lost %s: ask your platform team; the conditions of the managed resource contain instructions",
-			o.source(mg), connection.Describe(lost))
-		if mistake != nil {
-			message += "; " + mistake.Error()
-		}
-		r.Problem = &failure.Error{Reason: failure.ConnectionDetailsLost, Message: message}
+		r.Problem = o.loss(mg, lost, mistake)
 	}
 	if have != nil && isFrom(have, source) && agrees(source, have) && (!isImmutable(have) || equal(have.Data, data)) {
 		return r, nil
@@ -117,6 +121,16 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 		err = c.annotate(ctx, source, agreed(source, have))
 	}
 	return r, err
+}
+
+// loss describes for the team what its copy lacks because the source lost it, and another mistake, if there is one.
+func (o Owner) loss(mg resource.BindableManaged, keys []string, mistake error) error {
+	message := fmt.Sprintf("the %s lost %s: ask your platform team; the conditions of the managed resource contain instructions",
+		o.source(mg), connection.Describe(keys))
+	if mistake != nil {
+		message += "; " + mistake.Error()
+	}
+	return &failure.Error{Reason: failure.ConnectionDetailsLost, Message: message}
 }
 
 // Withdraw removes what a target has of a managed resource that does not allow it, and reports whether there was anything. The copy of
@@ -214,16 +228,16 @@ func targetKind() schema.GroupKind {
 
 // find returns the copies of the owner that the cache has, and whether another connection Secret has the declared name. Secrets of
 // other types are not cached: they show when the copy is created.
-func (c *Copier) find(ctx context.Context, o Owner) (own []corev1.Secret, foreign bool, err error) {
+func (c *Copier) find(ctx context.Context, o Owner) (own []corev1.Secret, foreign *corev1.Secret, err error) {
 	list := &corev1.SecretList{}
 	if err := c.client.List(ctx, list, client.InNamespace(o.key().Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, false, fmt.Errorf("listing connection Secrets: %w", err)
+		return nil, nil, fmt.Errorf("listing connection Secrets: %w", err)
 	}
 	for i := range list.Items {
 		if secret := &list.Items[i]; o.owns(secret) {
 			own = append(own, *secret.DeepCopy())
 		} else if o.declares(*secret) {
-			foreign = true
+			foreign = secret
 		}
 	}
 	return own, foreign, nil
@@ -279,7 +293,7 @@ func (c *Copier) findLive(ctx context.Context, o Owner) (*corev1.Secret, error) 
 		err = c.live.Get(ctx, o.key(), secret)
 	}
 	if err == nil && !o.owns(secret) {
-		err = o.foreign()
+		err = o.foreign(found)
 	}
 	return secret, err
 }

@@ -101,9 +101,14 @@ func (o Owner) newCopy(source *corev1.Secret, data map[string][]byte) *corev1.Se
 // IsBlocked reports whether a copy cannot be created before the team changes something.
 func IsBlocked(err error) bool { return failure.Of(err).Reason == failure.ConnectionSecretUnavailable }
 
-func (o Owner) foreign() error {
+// foreign reports the Secret that has the name of the copy. Only one that no object controls may be without use.
+func (o Owner) foreign(secret metav1.Object) error {
+	owner, otherwise := "", ", or ask your platform team to delete it"
+	if c := metav1.GetControllerOf(secret); c != nil && c.UID != o.object.GetUID() {
+		owner, otherwise = fmt.Sprintf(", but to %s %q", c.Kind, c.Name), ""
+	}
 	return &failure.Error{Reason: failure.ConnectionSecretUnavailable, Message: fmt.Sprintf("secret %q exists and does not belong to this "+
-		"%s: name another one in %s, or ask your platform team to delete it", o.key().Name, o.noun, o.field)}
+		"%s%s: name another one in %s%s", o.key().Name, o.noun, owner, o.field, otherwise)}
 }
 
 // refused classifies a refused creation as blocked, unless the namespace is being deleted. No field of the error shows that a quota
@@ -153,6 +158,39 @@ func isFromManaged(secret *corev1.Secret, mg resource.BindableManaged) bool {
 	ref, declared := resource.ConnectionSecretReference(mg)
 	from, known := meta.PropagatedFrom(secret)
 	return declared && known && from.Namespace == ref.Namespace && from.Name == ref.Name
+}
+
+// An origin is what the source of a copy is to a managed resource.
+type origin int
+
+const (
+	unrelated origin = iota // another object's, or there is no copy
+	named                   // its connection Secret, whether that exists or not
+	former                  // one that it named before, and still controls
+	gone                    // a Secret that does not exist, so that nothing shows whose it was
+)
+
+func (c *Copier) origin(ctx context.Context, have *corev1.Secret, mg resource.BindableManaged) (origin, error) {
+	if isFromManaged(have, mg) {
+		return named, nil
+	} else if have == nil {
+		return unrelated, nil
+	}
+	from, known := meta.PropagatedFrom(have)
+	if !known {
+		return unrelated, nil
+	}
+	source := &corev1.Secret{}
+	err := c.client.Get(ctx, from.NamespacedName, source)
+	switch {
+	case apierrors.IsNotFound(err):
+		return gone, nil
+	case err != nil:
+		return unrelated, fmt.Errorf("reading the source of a copy: %w", err)
+	case metav1.IsControlledBy(source, mg):
+		return former, nil
+	}
+	return unrelated, nil
 }
 
 // destinations returns the accepted ones of the Secrets that the source consents to. A source that is nil consents to none.

@@ -1,12 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects creates, patches and unwraps API objects for controllers.
+// Package objects creates, patches and unwraps API objects for controllers, and joins their maps.
 package objects
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -119,4 +120,13 @@ func Shorten(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// Union returns a new map with the entries of all; the last one that has a key wins.
+func Union[M ~map[string]V, V any](all ...M) M {
+	joined := M{}
+	for _, some := range all {
+		maps.Copy(joined, some)
+	}
+	return joined
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,10 +43,17 @@ type onceSynced struct {
 	synced atomic.Bool
 }
 
-// WaitForCacheSync waits until all informers that the cache starts with are synced.
+// syncInterval is how often it is looked up which informers the cache has: one for a kind that was just uninstalled is removed.
+const syncInterval = time.Second
+
+// WaitForCacheSync waits until all informers that the cache starts with, and still has, are synced.
 func (c *onceSynced) WaitForCacheSync(ctx context.Context) bool {
-	if !c.synced.Load() && c.Cache.WaitForCacheSync(ctx) {
-		c.synced.Store(true)
+	for !c.synced.Load() && ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, syncInterval)
+		if c.Cache.WaitForCacheSync(limited) {
+			c.synced.Store(true)
+		}
+		cancel()
 	}
 	return c.synced.Load()
 }

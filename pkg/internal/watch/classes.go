@@ -165,6 +165,9 @@ var errNotYet = errors.New("not known yet")
 
 // incomplete returns what is not known yet. Another user of a shared informer may have stopped it: then it is opened again.
 func (c *Classes) incomplete() error {
+	if c.listed == nil {
+		c.signal()
+	}
 	if c.listed == nil || !c.listed() {
 		return fmt.Errorf("listing definitions of classes: %w", errNotYet)
 	}
@@ -252,9 +255,10 @@ func (k *classKind) usable() bool { return k != nil && k.informer != nil && !k.i
 
 func nameOfOwn(k schema.GroupVersionKind) string { return "classes of kind " + k.GroupKind().String() }
 
-// run keeps the classes up to date and notifies listeners.
+// run keeps the classes up to date and notifies listeners, once someone asks for them.
 func (c *Classes) run(ctx context.Context) error {
-	retry, wait := time.NewTimer(0), minBackoff
+	retry, wait := time.NewTimer(minBackoff), minBackoff
+	retry.Stop()
 	defer retry.Stop()
 	logged := ""
 	for {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -86,14 +87,19 @@ type OnDemand struct {
 	kinds      map[schema.GroupVersionKind]struct{}
 }
 
-// Begin has later calls of Watch take effect.
-func (w *OnDemand) Begin(c controller.Controller, of cache.Cache) {
+// Build builds the controller of a reconciler, and has later calls of Watch take effect.
+func (w *OnDemand) Build(mgr manager.Manager, b *builder.Builder, r reconcile.Reconciler) error {
+	c, err := b.Build(r)
+	if err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.controller, w.cache, w.kinds = c, of, map[schema.GroupVersionKind]struct{}{}
+	w.controller, w.cache, w.kinds = c, mgr.GetCache(), map[schema.GroupVersionKind]struct{}{}
+	return nil
 }
 
-// Begun reports whether Begin was called: it is not by a controller that the caller puts together without SetupWithManager.
+// Begun reports whether Build was called: it is not by a controller that the caller puts together without SetupWithManager.
 func (w *OnDemand) Begun() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

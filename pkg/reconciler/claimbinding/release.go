@@ -174,7 +174,7 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 	for _, mg := range strays {
 		p := &pass{claim: claim, managed: mg.DeepCopyObject().(resource.BindableManaged)}
 		created, gone := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg)), err != nil || !r.belongs(mg, claim)
-		kept := r.data && len(mg.GetFinalizers()) > 0 || meta.IsProtected(mg) // without finalizers there is no external resource
+		kept := r.data && mayHoldData(mg) || meta.IsProtected(mg)
 		giveUp := r.release
 		switch {
 		case !gone && (!created || r.keeps(claim, mg)):
@@ -197,6 +197,15 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 		}
 	}
 	return nil
+}
+
+// mayHoldData is false for a managed resource without an external resource, and for one that created its own and was never bound: its
+// claim was deleted before anyone could have data there. Other API servers remove a claim that gets our finalizer while it is deleted
+// (N82). What was restored without its status created its external resource before it exists itself.
+func mayHoldData(mg resource.BindableManaged) bool {
+	began := meta.GetExternalCreatePending(mg)
+	created := !began.Before(mg.GetCreationTimestamp().Time) && meta.GetExternalCreateFailed(mg).Before(began)
+	return len(mg.GetFinalizers()) > 0 && (mg.GetBindingPhase() == xpv1.BindingPhaseBound || !created)
 }
 
 // keeps is true for a managed resource that the pass over its claim handles.

@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return fmt.Errorf("indexing claims and managed resources: %w", err)
 	}
 	r.indexed = true
-	c, err := builder.ControllerManagedBy(mgr).
+	return r.watches.Build(mgr, builder.ControllerManagedBy(mgr).
 		Named(r.name).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.userDeleted}).
@@ -57,13 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(r.newClass(), handler.Funcs{UpdateFunc: r.classUpdated}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
 		WatchesRawSource(r.refused.Source(mgr)).
-		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)).
-		Build(r)
-	if err != nil {
-		return err
-	}
-	r.watches.Begin(c, mgr.GetCache())
-	return nil
+		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)), r)
 }
 
 // mine accepts the claims of this controller, those that leave it, and all that are deleted: something may have been created for

@@ -105,11 +105,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		b = b.Watches(objects.MustNew[resource.ProviderConfig](r.scheme, r.configs), r.enqueue(resource.ProviderConfigName),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: changesReadiness}))
 	}
-	c, err := b.Build(r)
-	if err == nil {
-		r.watches.Begin(c, mgr.GetCache())
-	}
-	return err
+	return r.watches.Build(mgr, b, r)
 }
 
 // changesReadiness leaves out updates of a ProviderConfig that change nothing about its classes, as those of its number of users.

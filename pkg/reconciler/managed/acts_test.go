@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -106,6 +107,9 @@ const (
 	notSynced = "Ready=Available Synced=ReconcileError"
 	// lostDetails is of an object whose connection Secret lacks what only the answer of the create had.
 	lostDetails = "Ready=ConnectionDetailsLost Synced=ReconcileError"
+
+	// brokenDown is of an object whose external resource has failed, as the external system reports, although the client sets Ready.
+	brokenDown = "Ready=ExternalResourceFailed Synced=ReconcileError"
 
 	refusedNew = "Ready= Synced=ReconcileError"
 	gone       = "gone"
@@ -402,10 +406,19 @@ func sent(verb string, want ...thing.Parameters) act {
 func annotations(want map[string]string) act {
 	return func(s *stage) {
 		s.t.Helper()
-		want := maps.Clone(want)
-		for key, value := range want {
-			want[key] = strings.ReplaceAll(value, "NAME", s.key.Name)
-		}
-		s.equal("annotations", want, s.thing().Annotations)
+		s.equalAnnotations(want, s.thing())
 	}
+}
+
+// equalAnnotations compares all annotations. That of the connection Secret may be there, if it is right.
+func (s *stage) equalAnnotations(want map[string]string, mg *thing.Thing) {
+	s.t.Helper()
+	want = maps.Clone(want)
+	for key, value := range want {
+		want[key] = strings.ReplaceAll(value, "NAME", s.key.Name)
+	}
+	if ref := mg.Spec.WriteConnectionSecretToReference; mg.Annotations[connection.AnnotationKeySecret] != "" {
+		want[connection.AnnotationKeySecret] = ref.Namespace + "/" + ref.Name
+	}
+	s.equal("annotations", want, mg.Annotations)
 }

@@ -38,6 +38,7 @@ func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
 		if !held {
 			meta.AddFinalizer(o, Finalizer)
 			connection.SetCreatedKeys(o, slices.Concat(connection.CreatedKeys(o), unknown))
+			connection.Record(o, p.managed)
 		}
 		meta.SetExternalName(o, name)
 		if spent {

@@ -163,10 +163,10 @@ func useSecret(t *testing.T, f *fleet, secret *corev1.Secret, user string) {
 func TestRequestBudget(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T, *fleet, *rest.Config, managed.ReconcilerOption){
-		"a kind with a Go type (N13)": func(t *testing.T, f *fleet, on *rest.Config, o managed.ReconcilerOption) {
+		"a kind with a Go type (N13, N84)": func(t *testing.T, f *fleet, on *rest.Config, o managed.ReconcilerOption) {
 			control(t, on, scheme(), &thing.Thing{}, f.label, o, managed.WithTypedExternalConnecter[*thing.Thing](f.system))
 		},
-		"a kind that is known by name only (N13)": func(t *testing.T, f *fleet, on *rest.Config, o managed.ReconcilerOption) {
+		"a kind that is known by name only (N13, N84)": func(t *testing.T, f *fleet, on *rest.Config, o managed.ReconcilerOption) {
 			core := runtime.NewScheme()
 			if err := corev1.AddToScheme(core); err != nil {
 				t.Fatal(err)
@@ -184,9 +184,14 @@ func TestRequestBudget(t *testing.T) {
 			})
 			object, event := "/apis/test.bowline.dev/v1/things/"+mg.Name, "POST /api/v1/namespaces/default/events"
 
+			await := func() {
+				t.Helper()
+				f.env.Eventually(t, "the event follows", func(context.Context) error { return requests.includes(event) })
+			}
 			waitFor(t, f.env, mg, "Ready", available)
+			await()
 			requests.expect(t, "create to Ready", "PATCH "+object, "POST /api/v1/namespaces/"+f.env.Namespace+"/secrets", "PATCH "+object,
-				event, "PATCH "+object+"/status")
+				"PATCH "+object+"/status", event)
 
 			idle := func(phase string) {
 				t.Helper()
@@ -208,7 +213,7 @@ func TestRequestBudget(t *testing.T) {
 			waitFor(t, f.env, mg, "in use, and its details are lost", func(mg *thing.Thing) bool {
 				return mg.GetCondition(xpv1.TypeInUse).Status == corev1.ConditionTrue && xpv1.FailureOf(mg).Reason == failure.ConnectionDetailsLost
 			})
-			f.env.Eventually(t, "the event follows", func(context.Context) error { return requests.includes(event) })
+			await()
 			requests.forget()
 			idle("100 polls while its Secret is in use and lacks a key")
 			setPassword(t, f, secret, password)
@@ -223,13 +228,14 @@ func TestRequestBudget(t *testing.T) {
 			waitFor(t, f.env, mg, "updated", func(mg *thing.Thing) bool {
 				return mg.Status.AtProvider.Size == 2 && mg.GetCondition(xpv1.TypeSynced).ObservedGeneration == mg.Generation
 			})
-			requests.expect(t, "spec change", event, "PATCH "+object+"/status")
+			await()
+			requests.expect(t, "spec change", "PATCH "+object+"/status", event)
 
 			remove(t, f.env, mg)
 			if left := f.system.Snapshot(); len(left) != 0 {
 				t.Errorf("left behind: %v", left)
 			}
-			f.env.Eventually(t, "the event follows", func(context.Context) error { return requests.includes(event) })
+			await()
 			requests.expect(t, "deletion", "GET /api/v1/namespaces/"+f.env.Namespace+"/secrets/budget", "PATCH "+object, event)
 		})
 	}

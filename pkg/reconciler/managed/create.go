@@ -70,7 +70,7 @@ func (p *pass) missing() outcome {
 
 // callCreate calls Create with initProvider laid under forProvider. What the call sets stays, except for the spec (R141, D46).
 func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
-	initial := section(p.spec, "initProvider")
+	initial := section(p.spec(), "initProvider")
 	if len(initial) > 0 {
 		err := p.rebuild(func(u tree) {
 			section(u, "spec")["forProvider"] = parameters.Overlay(section(u["spec"], "forProvider"), initial)
@@ -81,7 +81,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 	}
 	o := flow.Run(ctx, p, r.proveOwnership, r.perform(verbCreate))
 	if len(initial) > 0 {
-		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec) }); err != nil {
+		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec()) }); err != nil {
 			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))
 		}
 	}
@@ -157,6 +157,7 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		meta.SetExternalCreatePending(o, r.now())
 		began = meta.GetExternalCreatePending(o)
 		connection.SetCreatedKeys(o, p.memory.oneTimeKeys)
+		connection.Record(o, p.managed)
 	})
 	o := written("recording that creation begins", err)
 	switch o.End {

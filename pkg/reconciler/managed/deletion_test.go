@@ -100,6 +100,10 @@ func TestStuckDeletion(t *testing.T) {
 			annotate(meta.AnnotationKeyOrphanOnDelete, "true"), forget, changed, sees(gone), resources(1),
 			emitted(managed.ReasonOrphaned), called("")}
 	}
+	throttled := func(verb string) []act {
+		return []act{pass, refuseAll(verb, busy{}), deleted, forget, pass, sees("Ready=Deleting Synced=ReconcileError"), wrote(1), pass, wrote(0),
+			fails(failure.ExternalSystemThrottled)}
+	}
 	strange := failure.Untrusted(errors.New("bad certificate"))
 	away, hidden := failure.Unreachable(errors.New("no route")), failure.New(failure.ExternalSystemRefused, "denied")
 	all := scripts{
@@ -109,6 +113,8 @@ func TestStuckDeletion(t *testing.T) {
 		"the server is gone before Delete (N31)": stuck(failure.ExternalSystemUnreachable, away, "Delete"),
 		"the server is gone, in background (N31)": stuck(failure.ExternalSystemUnreachable, away, "Delete", inBackground,
 			untilOperation("Finished Success")),
+		"Observe is throttled (R182)":          throttled("Observe"),
+		"Delete is throttled (R182)":           throttled("Delete"),
 		"calls are paused (N31)":               stuck(failure.ExternalSystemUnreachable, failure.Unreachable(busy{}), "Connect"),
 		"the certificate is not trusted (N31)": stuck(failure.ExternalSystemUntrusted, strange, "Connect"),
 		"it is not suggested where waiting is enough": {pass, refuseAll("Delete", errors.New("not empty")), deleted, pass,

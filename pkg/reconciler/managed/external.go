@@ -59,8 +59,12 @@ type ExternalObservation struct {
 	// ResourceUpToDate is true if the external resource matches the managed resource.
 	ResourceUpToDate bool
 	// System is the external system that answered, also where there is no such resource: its id, which no other one has, or none
-	// where the system shows none. A resource that is not found in another system than before is not taken for gone (N55).
+	// where the system shows none. A resource that is not found in another system than before is not taken for gone (N55). An id that
+	// ends with a slash and another id is of the same system, whose id is more exact now, or of a restored copy of it (N60).
 	System xpv1.ExternalSystem
+	// SystemOrigin is the id of the first system in the line of restores that led to System: System.ID itself where System is no restored
+	// copy. Two copies of one origin are told apart only where it is known: empty where it is not (N60).
+	SystemOrigin string
 	// ID tells the external resource from later ones of the same name: the external system gives another one to what is deleted and
 	// created again, such as the OID of a database. Empty where it shows none (N63).
 	ID string

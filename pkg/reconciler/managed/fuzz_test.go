@@ -56,10 +56,10 @@ type fuzzedLife struct {
 	script []byte
 	story  []string
 	offer  offer
-	client string
 	// elsewhere are the resources of the external system that the provider configuration does not lead to.
 	elsewhere map[string]thing.Resource
 	numbers   int    // of replacements
+	held      bool   // it had an external resource since a person last permitted to create it again
 	faulted   string // the verb whose call did not go well in this pass
 }
 
@@ -83,8 +83,7 @@ func pick[V any](l *fuzzedLife, from map[string]V) (string, V) {
 
 // setup creates the Thing. The external system shows its password in every text.
 func (l *fuzzedLife) setup() {
-	var serve act
-	l.client, serve = pick(l, map[string]act{"client": func(*stage) {}, "functions": functions, "untyped": untyped})
+	_, serve := pick(l, map[string]act{"client": func(*stage) {}, "functions": functions, "untyped": untyped})
 	_, l.offer = pick(l, offers)
 	_, recreate := pick(l, map[string]act{"recreates": func(*stage) {}, "holds data": recreatePolicy(xpv1.RecreateOnRequest)})
 	l.log = &logLines{}
@@ -284,17 +283,19 @@ func (l *fuzzedLife) observePass() {
 	if now := l.system.Snapshot()[meta.GetExternalName(before)]; replaced && l.faulted == "" && (now.ID != replacement.ID || now.Owner != "" || now.Size != replacement.Size) {
 		l.t.Errorf("the external resource was replaced by %+v, which is now %+v; the object was %+v", replacement, now, before)
 	}
-	permitted := before.Spec.RecreatePolicy == "" || before.Annotations[meta.AnnotationKeyRecreate] != ""
-	if !permitted && managed.HadExternalResource(before) && l.system.Called("Create") > 0 {
+	created := l.system.Called("Create") > 0
+	l.held = l.held && before.Spec.RecreatePolicy != "" && before.Annotations[meta.AnnotationKeyRecreate] == ""
+	if l.held && created {
 		l.t.Errorf("the external resource held data and is created again; the object was %+v", before)
 	}
 	if l.isElsewhere(before) && len(found) == 0 && before.Annotations[meta.AnnotationKeyRecreate] == "" &&
-		(after == nil && resource.MayDeleteExternal(before) || l.system.Called("Create") > 0) {
+		(after == nil && resource.MayDeleteExternal(before) || created) {
 		l.t.Errorf("the external resource is in another system; the object was %+v, and is %+v", before, after)
 	}
 	if len(own) > 1 || after == nil && len(own) > 0 && resource.MayDeleteExternal(before) {
 		l.t.Errorf("one object, now %+v, has resources %v", after, own)
 	}
+	l.held = l.held || created && l.faulted == "" || after != nil && after.GetCondition(xpv1.TypeReady).Status == "True"
 	l.checkSecrets(after, err)
 	l.checkReady(after)
 	l.faulted = ""
@@ -334,8 +335,7 @@ func (l *fuzzedLife) checkReady(mg *thing.Thing) {
 	}
 	have, exists := l.system.Snapshot()[meta.GetExternalName(mg)]
 	stolen := have.Owner == otherOwner && !slices.Equal(mg.Spec.ManagementPolicies, policies("Observe"))
-	broken := l.client == "functions" && l.system.Failed != nil // the others overwrite the condition
-	if !exists || stolen || broken {
+	if !exists || stolen || l.system.Failed != nil {
 		l.t.Errorf("it is Ready, but the resource is %+v (exists: %t), its failure %v", have, exists, l.system.Failed)
 	}
 }
@@ -347,6 +347,7 @@ func (l *fuzzedLife) heal() {
 		s.Fault, s.Failed, s.Stubborn, s.SlowDelete = nil, nil, false, false
 		maps.DeleteFunc(s.Resources, isForeign)
 	})
+	maps.DeleteFunc(l.elsewhere, isForeign) // where the person who swaps the systems again finds it
 	if l.thing() != nil {
 		l.play(annotate(meta.AnnotationKeyReconciliationPaused, ""), allow("*"))
 	}

@@ -30,17 +30,10 @@ func (p *pass) observedIdentity() xpv1.ExternalIdentity {
 // recordIdentity records in the status what this process remembers, once: the schema of the kind may lack the field.
 func (p *pass) recordIdentity() error {
 	is := p.memory.identity
-	if is.ID == "" || p.memory.systemStored || is == p.storedIdentity() {
+	if is.ID == "" || p.memory.systemStored || is == p.memory.stored.identity {
 		return nil
 	}
 	return p.setStatus(externalIdentity, tree{"externalName": is.ExternalName, "id": is.ID})
-}
-
-func (p *pass) storedIdentity() xpv1.ExternalIdentity {
-	stored := section(section(tree{"status": p.status}, "status"), externalIdentity)
-	name, _ := stored["externalName"].(string)
-	id, _ := stored["id"].(string)
-	return xpv1.ExternalIdentity{ExternalName: name, ID: id}
 }
 
 // knownIdentity is that of the object's own external resource, as far as this process or the status knows.
@@ -48,18 +41,19 @@ func (p *pass) knownIdentity() xpv1.ExternalIdentity {
 	if p.memory.identity.ID != "" {
 		return p.memory.identity
 	}
-	return p.storedIdentity()
+	return p.memory.stored.identity
 }
 
-// isReplaced is true if the data of the object may be lost, since the observed external resource has the name of the one that the object
-// had, but neither its identity nor a label, and no person accepts it. Of an object of an earlier version the identity is not known. Where a
-// configuration is shared with other namespaces, what has no label is refused anyway (N48). A resource of a kind without labels, such as
-// privileges, counts as replaced only during its deletion, which leaves it.
+// isReplaced is true if the observed external resource may be that of others, since it has the name of the one that the object had, but
+// neither its identity nor a label, and no person accepts it. A policy to create lost resources again accepts none: what others created may
+// hold their data. Of an object of an earlier version the identity is not known. Where a configuration is shared with other namespaces,
+// what has no label is refused anyway (N48). A resource of a kind without labels, such as privileges, counts as replaced only during its
+// deletion, which leaves it.
 func (p *pass) isReplaced() bool {
 	o, had, is := p.observation, p.knownIdentity(), p.observedIdentity()
 	unlabelled := o.ResourceExists && o.Owner != nil && *o.Owner == "" && p.adoption.Namespace == ""
 	another := had.ExternalName == is.ExternalName && had.ID != "" && is.ID != "" && had.ID != is.ID
-	lost := unlabelled && p.keepsData && p.recreate != nil && p.annotations[meta.AnnotationKeyRestoredAs] != is.ID
+	lost := unlabelled && p.recreate != nil && p.annotations[meta.AnnotationKeyRestoredAs] != is.ID
 	return another && (lost || o.Owner == nil && meta.WasDeleted(p.managed))
 }
 
@@ -79,7 +73,7 @@ func (r *Reconciler) replaced(p *pass) outcome {
 // make it a foreign one.
 func (r *Reconciler) forgetIdentity(ctx context.Context, p *pass) outcome {
 	p.memory.identity = xpv1.ExternalIdentity{}
-	if p.storedIdentity().ID == "" {
+	if p.memory.stored.identity.ID == "" {
 		return flow.Next()
 	}
 	err := r.storeField(ctx, p, p.managed.GetResourceVersion(), externalIdentity, tree{"externalName": nil, "id": nil})

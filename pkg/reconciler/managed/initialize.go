@@ -5,7 +5,6 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,12 +32,13 @@ func (r *Reconciler) extend(p *pass, err error) outcome {
 	if apierrors.IsConflict(err) {
 		return flow.Conflicted()
 	}
-	stored, invalid := treeOf(p.managed)
-	if err = errors.Join(err, invalid); err != nil {
-		return failed(ReasonCannotInitialize, fmt.Errorf("preparing the object: %w", err))
-	}
-	if p.managed.GetResourceVersion() != p.resourceVersion {
+	if err == nil && p.managed.GetResourceVersion() != p.resourceVersion {
+		stored := &reading{}
+		stored.built, err = treeOf(p.managed)
 		p.object = r.objectOf(p.managed, stored)
+	}
+	if err != nil {
+		return failed(ReasonCannotInitialize, fmt.Errorf("preparing the object: %w", err))
 	}
 	return flow.Next()
 }

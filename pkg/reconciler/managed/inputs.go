@@ -100,7 +100,7 @@ func (p *pass) inputsApplied(inputs *secretInputs) {
 
 // loadInputs reads the Secrets from the API server.
 func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
-	found, err := r.readSecrets(ctx, p.managed, p.spec, false)
+	found, err := r.readSecrets(ctx, p.managed, p.spec(), false)
 	if err != nil {
 		return failed(ReasonCannotReadInputs, err)
 	}

@@ -46,8 +46,8 @@ func life() []moment {
 			during("Create", func(s *stage) { atCreate = s.thing() }), pass, mended,
 			called(creates), sees(ready), emitted(managed.ReasonCreated)}},
 		{"what is stored when Create is called (R51, R52, R62, R63, R72, R73, R75, R76, R77)", []act{func(s *stage) {
-			s.equal("annotations", map[string]string{"crossplane.io/external-name": s.key.Name,
-				"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}, atCreate.Annotations)
+			s.equalAnnotations(map[string]string{"crossplane.io/external-name": "NAME",
+				"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}, atCreate)
 			s.equal("finalizers", []string{"finalizer.managedresource.crossplane.io"}, atCreate.Finalizers)
 		}}},
 		{"what is stored afterwards (R75, R79, R87)", []act{annotations(map[string]string{"crossplane.io/external-name": "NAME",
@@ -167,7 +167,7 @@ func healthy(s *stage) string {
 
 // Ready is not True beside a failure to observe, and as before once the external resource is observed again.
 func TestUnobserved(t *testing.T) {
-	const unobserved = "Ready=CannotObserve Synced=ReconcileError"
+	const unobserved, reported = "Ready=CannotObserve Synced=ReconcileError", "Ready=ExternalResourceFailed Synced=ReconcileSuccess"
 	away := refuse("Observe", failure.Unreachable(errors.New("no route")))
 	unknown := object("Ready is Unknown with the cause", func(mg *thing.Thing) bool {
 		c := mg.GetCondition(xpv1.TypeReady)
@@ -183,8 +183,16 @@ func TestUnobserved(t *testing.T) {
 		"one that finds it unusable (N44)": {pass, away, pass, observed(func(mg *thing.Thing, _ *observation) {
 			mg.SetConditions(xpv1.Unavailable())
 		}), pass, sees("Ready=Unavailable Synced=ReconcileSuccess")},
-		"one that was never usable (N44)":               {away, pass, sees(refusedNew), pass, sees(ready)},
-		"a circuit that is open, of a new object (N44)": {refuse("Observe", failure.Unreachable(busy{})), pass, sees(refusedNew)},
+		"one that its client finds usable, and that has failed (N74)": {pass, failed(errors.New("disk lost")), pass, sees(brokenDown), forget, pass,
+			wrote(0), restarted, pass, wrote(0), failed(nil), system(func(s *thing.System) { s.Silent = true }), pass, sees(ready)},
+		"one that its client reports as failed (N74)": {pass, observed(func(mg *thing.Thing, _ *observation) {
+			mg.SetConditions(xpv1.Waiting(failure.ExternalResourceFailed, "disk lost").WithObservedGeneration(mg.Generation))
+		}), pass, sees(reported), pass, sees(reported), forget, restarted, pass, sees(reported), wrote(0), observed(nil), pass, sees(ready)},
+		"one that has failed, and cannot be updated (N74)": {pass, failed(errors.New("disk lost")), resize(7),
+			refuse("Update", errors.New("not now")), try, sees(brokenDown), failed(nil), pass, sees(ready)},
+		"one that lacks a setting which cannot be applied (N74)": {pass, failed(failure.New(failure.InvalidSettings, "fixed")), pass, sees(notSynced)},
+		"one that was never usable (N44)":                        {away, pass, sees(refusedNew), pass, sees(ready)},
+		"a circuit that is open, of a new object (N44)":          {refuse("Observe", failure.Unreachable(busy{})), pass, sees(refusedNew)},
 		"a circuit that is open, of a deleted object (N44)": {pass, deleted, refuse("Observe", failure.Unreachable(busy{})), pass,
 			sees("Ready=Deleting Synced=ReconcileError")},
 		"a circuit that is open for three seconds (O29, N44)": {pass, refuse("Observe", failure.Unreachable(busy{})), pass, sees(ready),

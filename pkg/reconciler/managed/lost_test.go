@@ -157,7 +157,7 @@ func TestReplacedResource(t *testing.T) {
 		"it was gone in between (N63)":              {numbers, wiped, later(time.Minute), pass, sees(lost), put(foreign), stays},
 		"it only lost its label (N63)":              {numbers, put(thing.Resource{Size: 1, ID: "1"}), mine("1"), removed},
 		"an object that names another one (N63)":    {numbers, annotate(meta.AnnotationKeyExternalName, "another"), func(s *stage) { s.system.Resources["another"] = foreign }, pass, sees(ready)},
-		"a kind without data (N63)":                 {numbers, recreatePolicy(xpv1.RecreateAlways), put(foreign), mine("7"), removed},
+		"a kind without data (N63)":                 {numbers, recreatePolicy(xpv1.RecreateAlways), put(foreign), stays, deleted, forget, pass, sees(gone), is(foreign)},
 		"it only observes (N63)":                    {numbers, allow("Observe"), put(foreign), sees(ready), identity("1"), allow("*"), pass, stays},
 		"an earlier version's (N63)": {numbers, func(s *stage) {
 			s.editStatus(s.key, func(mg *thing.Thing) { mg.Status.ExternalIdentity = xpv1.ExternalIdentity{} })

@@ -72,6 +72,7 @@ type record struct {
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
+	stored *ownFields // of the version that the last pass found
 	// sent is when the rotation began whose credentials the last update sent, recorded the last one that the status has.
 	sent, recorded time.Time
 
@@ -86,6 +87,27 @@ type record struct {
 	unpublished ConnectionDetails
 	// oneTimeKeys are the keys that the creation in progress returns.
 	oneTimeKeys []string
+}
+
+// ownFields are the fields of the status by which passes decide, in one version of an object.
+type ownFields struct {
+	version   string
+	system    xpv1.ExternalSystem
+	identity  xpv1.ExternalIdentity
+	ownership tree      // nil for none; empty after a creation that failed
+	rotated   time.Time // when the last rotation began; zero for none
+}
+
+func fieldsOf(status any, version string) *ownFields {
+	text := func(field, name string) string { s, _ := section(status, field)[name].(string); return s }
+	rotated, _ := time.Parse(time.RFC3339, text(credentialsStatus, lastRotation))
+	return &ownFields{
+		version:   version,
+		system:    xpv1.ExternalSystem{ID: text(externalSystem, "id"), Name: text(externalSystem, "name")},
+		identity:  xpv1.ExternalIdentity{ExternalName: text(externalIdentity, "externalName"), ID: text(externalIdentity, "id")},
+		ownership: section(status, ownership),
+		rotated:   rotated,
+	}
 }
 
 // cachePatience is when to read again if the watch has not brought our own write by then. A cache that is behind for

@@ -25,7 +25,7 @@ func (r *Reconciler) lostName(p *pass) bool {
 	if r.defaultName != nil || !unknown || !creates && !meta.WasDeleted(p.managed) {
 		return false
 	}
-	recorded, _ := p.recordedOwnership()
+	recorded := p.memory.stored.ownership
 	synced := p.wasInSync.Status == corev1.ConditionTrue || p.wasInSync.Reason == xpv1.ReasonDrifted
 	began := p.ready.Reason == xpv1.ReasonCreating && !meta.FinalizerExists(p.managed, Finalizer)
 	return wasReady(p.ready) || synced || began || len(recorded) > 0
@@ -34,7 +34,7 @@ func (r *Reconciler) lostName(p *pass) bool {
 // recoverName takes back the external resource of an object that lost its name: the one that the status names, or that the client finds.
 // The pass continues without one if the client does not find it for as long as a new one may take to be found.
 func (r *Reconciler) recoverName(ctx context.Context, p *pass) outcome {
-	recorded, _ := p.recordedOwnership()
+	recorded := p.memory.stored.ownership
 	name, _ := recorded["externalName"].(string)
 	known, find := name != "" && reflect.DeepEqual(recorded, ownershipOf(p.managed, name)), finderOf(p.external)
 	if !known {

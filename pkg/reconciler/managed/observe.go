@@ -7,6 +7,7 @@ import (
 	"context"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
@@ -15,6 +16,8 @@ import (
 type sighting struct {
 	observed    bool
 	observation ExternalObservation
+	// leftWithheld is true if Observe left Ready as it was, with one of the reasons of withhold.
+	leftWithheld bool
 	// chosen are the parameters as Observe completed them with what the external system chose.
 	chosen tree
 }
@@ -28,7 +31,10 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 			return given
 		}
 		var err error
-		if o, err = read(ctx, r, verbObserve, p, p.external.Observe); err == nil && o.ResourceLateInitialized {
+		ready := p.markWithheld()
+		o, err = read(ctx, r, verbObserve, p, p.external.Observe)
+		p.checkWithheld(ready)
+		if err == nil && o.ResourceLateInitialized {
 			err = p.takeChosen()
 		}
 		if err != nil {
@@ -36,13 +42,17 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 		}
 	}
 	p.observation, p.observed = o, true
-	if o.ResourceExists && p.owns() {
+	isOwn := o.ResourceExists && p.owns() && !p.isInRelatedSystem()
+	if isOwn {
 		p.memory.seen = true
 		p.noteSystem()
 		p.noteIdentity()
 	}
 	if o.ResourceExists && p.managed.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonCannotObserve { // Observe left it as it was
 		p.managed.SetConditions(xpv1.Available())
+	}
+	if isOwn && o.Failed != nil && failure.Of(classified(ReasonExternalFailed, o.Failed)).Reason == failure.ExternalResourceFailed {
+		p.withhold(failure.ExternalResourceFailed, "The external system reports that something is wrong with the external resource.")
 	}
 	r.redactDrift(ctx, p)
 	return flow.Next()

@@ -47,8 +47,8 @@ func (p *pass) showNothing() error {
 	p.observed = false
 	p.noteCondition(p.applied...)
 	return p.rebuild(func(u tree) {
-		put(u, "spec", p.spec)
-		put(u, "status", p.status)
+		put(u, "spec", p.spec())
+		put(u, "status", p.status())
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ type pass struct {
 	nameGiven bool
 	// published is the connection Secret as last written in this pass.
 	published *corev1.Secret
+	// uncarried is why the connection Secret could not get what the former one has.
+	uncarried error
 	// left is the external system in which a person permits to leave the external resource.
 	left xpv1.ExternalSystem
 	// overtaken is true if another writer wrote to the object during the pass.
@@ -44,7 +47,7 @@ type pass struct {
 
 // before is the managed resource as the pass found it, to tell what changed.
 type before struct {
-	status          any
+	found           *reading
 	synced          xpv1.Condition
 	ready           xpv1.Condition
 	wasInSync       xpv1.Condition
@@ -72,7 +75,7 @@ type endedCall struct {
 }
 
 func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {
-	stored, err := treeOf(mg)
+	found, err := rec.reading(mg)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +84,9 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 		poll = own
 	}
 	p := &pass{
-		object: r.objectOf(mg, stored),
+		object: r.objectOf(mg, found),
 		before: before{
-			status:          stored["status"],
+			found:           found,
 			synced:          mg.GetCondition(xpv1.TypeSynced),
 			ready:           mg.GetCondition(xpv1.TypeReady),
 			wasInSync:       mg.GetCondition(xpv1.TypeInSync),
@@ -114,15 +117,51 @@ func (r *Reconciler) mayAwaitCreation(mg resource.Managed) bool {
 }
 
 // objectOf is an object as it is stored.
-func (r *Reconciler) objectOf(mg resource.Managed, stored tree) object {
+func (r *Reconciler) objectOf(mg resource.Managed, stored *reading) object {
 	return object{
 		managed:     mg,
 		newManaged:  r.newManaged,
 		annotations: maps.Clone(mg.GetAnnotations()),
 		labels:      maps.Clone(mg.GetLabels()),
-		stored:      stored["spec"],
-		spec:        stored["spec"],
+		stored:      stored,
 	}
+}
+
+// A reading is an object as it was read. A pass that changes nothing needs no tree of it.
+type reading struct {
+	copied resource.Managed // nil if the tree was built at once
+	built  tree
+}
+
+// reading reads an object. The first pass over one of its versions builds the tree, so that a later one cannot fail to.
+func (rec *record) reading(mg resource.Managed) (*reading, error) {
+	version := mg.GetResourceVersion()
+	if rec.stored != nil && rec.stored.version == version {
+		if copied, ok := mg.DeepCopyObject().(resource.Managed); ok {
+			return &reading{copied: copied}, nil
+		}
+	}
+	built, err := treeOf(mg)
+	if err != nil {
+		return nil, err
+	}
+	rec.stored = fieldsOf(built["status"], version)
+	return &reading{built: built}, nil
+}
+
+func (r *reading) tree() tree {
+	if r.built == nil {
+		r.built, _ = treeOf(r.copied)
+	}
+	return r.built
+}
+
+// status is the status as the pass found it.
+func (b *before) status() any { return b.found.tree()["status"] }
+
+// isUnchanged is true if the pass, so far, left the object in memory as it found it. It may be false for one whose tree did not change.
+func (p *pass) isUnchanged() bool {
+	return p.found.copied != nil && reflect.DeepEqual(p.managed, p.found.copied)
 }
 
 // notes are the events and conditions that steps leave to settle, in order. applied are the conditions that are set already.
@@ -160,9 +199,17 @@ type object struct {
 	annotations, labels map[string]string
 	// chosen is the metadata that late initialization is to store.
 	chosenAnnotations, chosenLabels map[string]string
-	// stored is the spec in the API server, spec the one that steps derived from it; see storeSpec.
-	stored any
-	spec   any
+	// stored is the object in the API server, derived the spec that steps derived from the stored one, nil for none; see storeSpec.
+	stored  *reading
+	derived any
+}
+
+// spec is the spec that is to be stored.
+func (o *object) spec() any {
+	if o.derived == nil {
+		return o.stored.tree()["spec"]
+	}
+	return o.derived
 }
 
 // rebuild replaces the object in memory by one with a changed tree.

@@ -74,7 +74,7 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 
 // plan returns what create, update and delete would do after the observation of a pass that ended well.
 func (p *pass) plan(o outcome, rules parameters.Rules) Plan {
-	spec, _ := p.spec.(tree)
+	spec, _ := p.spec().(tree)
 	switch {
 	case o.End != flow.Continue:
 		return Plan{Action: PlanNothing, Message: o.Message}

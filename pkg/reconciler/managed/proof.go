@@ -37,15 +37,9 @@ func ownershipOf(mg resource.Managed, name string) tree {
 // ownershipNow is that field for the external name of the object.
 func (p *pass) ownershipNow() tree { return ownershipOf(p.managed, meta.GetExternalName(p.managed)) }
 
-// recordedOwnership returns the field as it is stored. It exists, and is empty, after a creation that failed.
-func (p *pass) recordedOwnership() (recorded tree, exists bool) {
-	recorded, exists = section(tree{"status": p.status}, "status")[ownership].(tree)
-	return recorded, exists
-}
-
 // isProven is true if the status proves that the external resource is the object's own.
 func (p *pass) isProven() bool {
-	if recorded, exists := p.recordedOwnership(); exists {
+	if recorded := p.memory.stored.ownership; recorded != nil {
 		return meta.GetExternalName(p.managed) != "" && reflect.DeepEqual(recorded, p.ownershipNow())
 	}
 	return p.wasOwn
@@ -68,8 +62,7 @@ func showsOwnership(mg resource.Managed) bool {
 // mustProve is true if the proof has to be stored before the annotations. Where an object may adopt what exists these suffice, and
 // recordOwnership stores the proof without a request of its own.
 func (r *Reconciler) mustProve(p *pass, proof tree) bool {
-	recorded, _ := p.recordedOwnership()
-	return !r.labels && !p.planning && p.checkAdoption() != nil && !reflect.DeepEqual(recorded, proof)
+	return !r.labels && !p.planning && p.checkAdoption() != nil && !reflect.DeepEqual(p.memory.stored.ownership, proof)
 }
 
 // proveOwnership stores, right before Create, that the object creates its external resource, if its name is known.
@@ -114,7 +107,7 @@ func (r *Reconciler) proveCreated(ctx context.Context, p *pass, name string) err
 
 // voidOwnership ends the proof of a creation that created nothing: what appears later is not the object's own.
 func (r *Reconciler) voidOwnership(ctx context.Context, p *pass) error {
-	if recorded, _ := p.recordedOwnership(); len(recorded) == 0 {
+	if len(p.memory.stored.ownership) == 0 {
 		return nil
 	}
 	return client.IgnoreNotFound(r.persistOwnership(ctx, p, tree{"externalName": nil, "providerConfigRef": nil}))
@@ -161,12 +154,12 @@ func (r *Reconciler) storeField(ctx context.Context, p *pass, version, field str
 	if len(value) > 0 && !reflect.DeepEqual(section(kept["status"], field), value) {
 		return errPruned
 	}
-	status := maps.Clone(section(tree{"status": p.status}, "status"))
+	status := maps.Clone(section(p.found.tree(), "status"))
 	if status == nil {
 		status = tree{}
 	}
 	status[field] = value
-	p.status = status
+	p.found, p.memory.stored = &reading{built: tree{"status": status}}, fieldsOf(status, "")
 	return p.setStatus(field, value)
 }
 
@@ -175,13 +168,14 @@ func (r *Reconciler) storeField(ctx context.Context, p *pass, version, field str
 // in the first pass that writes the status: an annotation that is changed later proves nothing. One that is changed before that pass, as
 // while no process runs during the upgrade, is not noticed.
 func (r *Reconciler) recordOwnership(p *pass, o outcome) error {
-	_, exists := p.recordedOwnership()
+	recorded := p.memory.stored.ownership
 	needed := p.observation.Owner == nil || p.adoption.Namespace == "" && p.adoption.Check(meta.GetExternalName(p.managed), false, "") != nil
 	found := !p.memory.pruned && p.observed && p.observation.ResourceExists && needed && p.owns()
 	shared := !r.labels && resource.ProviderConfigKind(p.managed) == xpv1.ClusterProviderConfigKind
-	earlier := shared && !exists && p.wasOwn && (!p.memory.pruned || o.End.Bad() || meta.WasDeleted(p.managed))
-	if p.onlyObserves() || !found && !earlier || meta.GetExternalName(p.managed) == "" {
+	earlier := shared && recorded == nil && p.wasOwn && (!p.memory.pruned || o.End.Bad() || meta.WasDeleted(p.managed))
+	now := p.ownershipNow()
+	if p.onlyObserves() || !found && !earlier || meta.GetExternalName(p.managed) == "" || reflect.DeepEqual(recorded, now) && p.isUnchanged() {
 		return nil
 	}
-	return p.setStatus(ownership, p.ownershipNow())
+	return p.setStatus(ownership, now)
 }

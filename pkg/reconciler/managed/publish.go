@@ -10,10 +10,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -25,13 +27,29 @@ const AnnotationKeyCreatedKeys = connection.AnnotationKeyCreatedKeys
 // AnyKey is that of package connection.
 const AnyKey = connection.AnyKey
 
-// publish adds to the connection Secret what Observe reported, and what could not be stored before (R206, N22).
-func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
-	details := union(p.memory.unpublished, p.observation.ConnectionDetails)
-	if len(details) == 0 {
+// carry completes the connection Secret of an object that named another one before, and records it, before anything else needs it or
+// writes to it. publish reports an error, after the observation.
+func (r *Reconciler) carry(ctx context.Context, p *pass) outcome {
+	at, current := connection.Recorded(p.managed)
+	began := at.Name != "" || !meta.GetExternalCreatePending(p.managed).IsZero() || HadExternalResource(p.managed)
+	if current || !began {
 		return flow.Next()
 	}
-	if err := r.write(ctx, p, details, nil); err != nil {
+	var complete bool
+	if complete, p.uncarried = r.secrets.Carry(ctx, p.managed); !complete {
+		return flow.Next()
+	}
+	return written("recording the connection Secret", r.writeMetadata(ctx, p, func(o metav1.Object) { connection.Record(o, p.managed) }))
+}
+
+// publish adds to the connection Secret what Observe reported, and what could not be stored before (R206, N22).
+func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
+	details := objects.Union(p.memory.unpublished, p.observation.ConnectionDetails)
+	err := p.uncarried
+	if err == nil && len(details) > 0 {
+		err = r.write(ctx, p, details, nil)
+	}
+	if err != nil {
 		p.withhold(failure.ConnectionSecretUnavailable, "The connection Secret cannot be written.")
 		return failed(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", err))
 	}
@@ -111,7 +129,7 @@ func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	}
 	stored := p.memory.unpublished
 	if secret != nil {
-		stored = union(secret.Data, stored)
+		stored = objects.Union(secret.Data, stored)
 	}
 	p.ended.secrets = append(p.ended.secrets, redact.Details(stored)...)
 	if uses {
@@ -130,16 +148,8 @@ func (r *Reconciler) ownSecret(ctx context.Context, p *pass) (*corev1.Secret, er
 		return p.published, nil
 	}
 	secret, err := r.secrets.Get(ctx, r.client, p.managed)
-	if err == nil && secret != nil && meta.GetCredentialsRotatedAt(secret).Before(p.lastRotation()) {
+	if err == nil && secret != nil && meta.GetCredentialsRotatedAt(secret).Before(p.memory.stored.rotated) {
 		secret, err = r.secrets.Get(ctx, r.live, p.managed)
 	}
 	return secret, resource.Ignore(connection.IsForeign, err)
-}
-
-// union returns the details of both; where both have a key, over wins.
-func union[M ~map[string]V, V any](details, over M) M {
-	all := make(M, len(details)+len(over))
-	maps.Copy(all, details)
-	maps.Copy(all, over)
-	return all
 }

@@ -132,12 +132,7 @@ func TestLostDetails(t *testing.T) {
 	without := func(key string) act {
 		return func(s *stage) { s.editSecret(func(secret *corev1.Secret) { delete(secret.Data, key) }) }
 	}
-	moved := func(s *stage) {
-		s.secret = types.NamespacedName{Namespace: controlplanetest.NewWithScheme(s.t, scheme()).Namespace, Name: "moved"}
-		s.edit(func(mg *thing.Thing) {
-			mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.secret.Namespace, Name: s.secret.Name}
-		})
-	}
+	moved := then(removed, moves)
 	reported := func(s *stage) {
 		want := xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true,
 			Message: "the connection Secret lacks password, which cannot be read again: ask your platform team"}
@@ -325,7 +320,7 @@ func TestInUse(t *testing.T) {
 		"a user is shown, and its end (N39)":                     {pass, used, later(time.Minute), pass, shows("InUse", by), unused, later(time.Minute), pass, shows("NotInUse", "")},
 		"also of a paused object (N39)":                          {pass, annotate(meta.AnnotationKeyReconciliationPaused, "true"), used, pass, shows("InUse", by)},
 		"a deletion that begins before it is shown waits (N39)": {pass, used, deleted, pass, fails(failure.ExternalResourceInUse), pass,
-			object("the external resource stays", func(*thing.Thing) bool { return true }), unused, pass, sees(gone)},
+			resources(1), unused, pass, sees(gone)},
 		"it is written once (N13, N39)": {pass, used, later(time.Minute), pass, later(time.Minute), nothingNew},
 	})
 }

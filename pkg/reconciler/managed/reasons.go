@@ -157,7 +157,7 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonPanicked, "The provider's code panicked, which is a bug in the provider.",
 			"Report it with the stack trace in the controllers' log. The object is retried with backoff; others are not affected."),
 		event.Explain(ReasonDetailsLost, "The connection Secret lacks keys that the external system returned only when the resource was created: the Secret or "+
-			"the keys were deleted, the object names another Secret, or the answer of the create was lost, which `bowline leaks` lists too.",
+			"the keys were deleted, or the answer of the create was lost, which `bowline leaks` lists too.",
 			"Copy the keys that the message names from a Secret that has them, or reset them in the external system and add them. "+
 				"To do without them, remove the annotation bowline.dev/created-connection-keys."),
 		event.Explain(ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",

@@ -152,7 +152,7 @@ func (r *Reconciler) lifecycle(mg resource.Managed) (observing, acting []step) {
 		return []step{r.guardDeletion, r.initialize, r.awaitFinalizers, r.awaitDependents, r.connect, r.recover, r.observe},
 			[]step{r.deleteExternal, r.finalize}
 	}
-	return []step{r.guard, r.prepare, r.initialize, r.resolve, r.connect, r.recover, r.observe},
+	return []step{r.guard, r.prepare, r.carry, r.initialize, r.resolve, r.connect, r.recover, r.observe},
 		[]step{r.own, r.create, r.publish, r.beginRotation, r.update, r.endRotation, r.adopt, r.report}
 }
 

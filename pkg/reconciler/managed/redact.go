@@ -21,7 +21,7 @@ func (r *Reconciler) redact(ctx context.Context, p *pass, err error) error {
 
 // redactConditions keeps them out of the conditions that the client set, and returns the object as a tree without them.
 func (r *Reconciler) redactConditions(ctx context.Context, p *pass, status any) (tree, error) {
-	before, _ := conditionsOf(p.before.status) // what cannot be read is no condition
+	before, _ := conditionsOf(p.status()) // what cannot be read is no condition
 	after, err := conditionsOf(status)
 	if err != nil {
 		return nil, err

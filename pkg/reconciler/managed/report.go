@@ -31,7 +31,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) outcome {
 	if o := r.reportLost(ctx, p); o.End != flow.Continue {
 		return o
 	}
-	if slices.Contains(withheld, p.managed.GetCondition(xpv1.TypeReady).Reason) {
+	if p.leftWithheld && slices.Contains(withheld, p.managed.GetCondition(xpv1.TypeReady).Reason) {
 		p.noteCondition(xpv1.Available()) // a client need not set it at each observation (R31)
 	}
 	if p.rotation.refused != nil {
@@ -115,13 +115,34 @@ func (p *pass) failure() error {
 	return fmt.Errorf("the external resource is not as it should be: %w", p.observation.Failed)
 }
 
-// withheld are the reasons of condition Ready of an object whose external resource is usable, but not by its connection Secret.
-var withheld = []xpv1.ConditionReason{failure.ConnectionDetailsLost, failure.ConnectionSecretUnavailable}
+// withheld are the reasons of condition Ready of an object whose client reports an external resource that is usable: it is not by its
+// connection Secret, or it has failed (N74).
+var withheld = []xpv1.ConditionReason{failure.ConnectionDetailsLost, failure.ConnectionSecretUnavailable, failure.ExternalResourceFailed}
 
 // withhold makes Ready False for one of these reasons.
 func (p *pass) withhold(because failure.Reason, message string) {
 	if p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
 		p.noteCondition(xpv1.Waiting(because, message))
+	}
+}
+
+// unset is a generation that Ready has during Observe while it is withheld: a client that sets Ready replaces it.
+const unset = -1
+
+// markWithheld prepares for checkWithheld, and returns condition Ready as it is before Observe.
+func (p *pass) markWithheld() xpv1.Condition {
+	p.setNoted()
+	ready := p.managed.GetCondition(xpv1.TypeReady)
+	if slices.Contains(withheld, ready.Reason) {
+		p.managed.SetConditions(ready.WithObservedGeneration(unset))
+	}
+	return ready
+}
+
+// checkWithheld notes whether Observe left a withheld Ready as it was. One that the client sets stays, since it may report a failure thus.
+func (p *pass) checkWithheld(before xpv1.Condition) {
+	if p.leftWithheld = p.managed.GetCondition(xpv1.TypeReady).ObservedGeneration == unset; p.leftWithheld {
+		p.managed.SetConditions(before)
 	}
 }
 
@@ -146,6 +167,9 @@ func (p *pass) lostError(lost []string) error {
 	ref, _ := resource.ConnectionSecretReference(p.managed)
 	text := fmt.Sprintf("secret %s/%s lacks %s, which the external system returned only when the resource was created: ",
 		ref.Namespace, ref.Name, connection.Describe(lost))
+	if at, current := connection.Recorded(p.managed); !current && at.Name != "" {
+		text += fmt.Sprintf("restore secret %s, which the object named before, with its owner reference; otherwise ", at)
+	}
 	if b, ok := p.managed.(resource.BindableManaged); ok && b.GetClaimReference() != nil {
 		text += fmt.Sprintf("copy it from the Secret of claim %s, if that has it; otherwise ", meta.NamespacedNameOf(b.GetClaimReference()))
 	}

@@ -41,11 +41,14 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) outcome {
 		}
 		return failed(ReasonCannotResolve, err)
 	}
+	if p.isUnchanged() {
+		return flow.Next()
+	}
 	now, err := treeOf(p.managed)
 	if err != nil {
 		return failed(ReasonCannotResolve, err)
 	}
-	p.spec = now["spec"]
+	p.derived = now["spec"]
 	return flow.Next()
 }
 

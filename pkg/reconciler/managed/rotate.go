@@ -83,7 +83,7 @@ func (r *Reconciler) rotates(p *pass, secret *corev1.Secret) bool {
 		return true
 	}
 	var last time.Time
-	for _, at := range []time.Time{rotatedAt(secret), p.lastRotation(), meta.GetExternalCreateSucceeded(p.managed)} {
+	for _, at := range []time.Time{rotatedAt(secret), p.memory.stored.rotated, meta.GetExternalCreateSucceeded(p.managed)} {
 		if at.After(last) {
 			last = at
 		}
@@ -200,18 +200,11 @@ func (r *Reconciler) endRotation(ctx context.Context, p *pass) outcome {
 
 const credentialsStatus, lastRotation = "credentials", "lastRotationTime"
 
-// lastRotation returns when the last rotation began that the status had before the pass, or the zero time.
-func (p *pass) lastRotation() time.Time {
-	text, _ := section(p.before.status, credentialsStatus)[lastRotation].(string)
-	at, _ := time.Parse(time.RFC3339, text)
-	return at
-}
-
 // recordRotation records in the status when the last rotation began that is complete, and reports it once. It returns the time that is
 // recorded then.
 func (p *pass) recordRotation() (time.Time, error) {
 	at := p.rotation.finished
-	if !at.After(p.lastRotation()) || !at.After(p.memory.recorded) {
+	if !at.After(p.memory.stored.rotated) || !at.After(p.memory.recorded) {
 		return p.memory.recorded, nil
 	}
 	p.note(event.Normal(ReasonRotated, "Rotated the credentials in the connection Secret."))

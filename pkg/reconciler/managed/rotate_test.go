@@ -72,6 +72,11 @@ func TestRotation(t *testing.T) {
 		return then(sees(notSynced), reports(words), emitted(managed.ReasonCannotRotate), calls("Update", 0),
 			object("the failure is typed", func(mg *thing.Thing) bool { return xpv1.FailureOf(mg).Reason == failure.RotationImpossible }))
 	}
+	unmarked := holds("the Secret records no rotation and no overlap", func(s *stage) bool {
+		secret := &corev1.Secret{}
+		s.must(s.env.Client.Get(s.t.Context(), s.secret, secret))
+		return secret.Annotations[meta.AnnotationKeyCredentialsRotatedAt]+secret.Annotations[meta.AnnotationKeyCredentialsOverlap] == ""
+	})
 	play(t, scripts{
 		"on request, once (N50)":      {requested, pass, rotated, nothingNew, restarted, nothingNew},
 		"on each later request (N50)": {requested, pass, rotated, later(time.Hour), rotateAt(0), pass, stores("rotated-2", "", "rotated-2")},
@@ -122,7 +127,10 @@ func TestRotation(t *testing.T) {
 			cannot("add Update")},
 		"not where users choose them (N50)": {requested, system(func(s *thing.System) { s.UsersChoose = true }), pass, cannot("users choose")},
 		"what is pending ends where users choose them (N50)": {requested, refuseAll("Update", errors.New("not now")), try, mended,
-			system(func(s *thing.System) { s.UsersChoose = true }), pass, stores("chosen", "", "chosen"), forget, pass, cannot("users choose")},
+			system(func(s *thing.System) { s.UsersChoose = true }), pass, stores("chosen", "", "chosen"), unmarked, forget, pass, cannot("users choose")},
+		"an immutable Secret (N50)": {requested, func(s *stage) {
+			s.editSecret(func(secret *corev1.Secret) { secret.Immutable = new(true) })
+		}, try, kept, reports("is immutable", "pause the object", "use by a ProviderConfig", "resourceVersion and uid")},
 		"paused (N50, R96)": {requested, annotate(meta.AnnotationKeyReconciliationPaused, "true"), pass, kept},
 		"a foreign Secret (N50, R203)": {chooses, func(s *stage) { s.store(s.secret, map[string]string{"password": "theirs"}) }, try, later(time.Minute),
 			rotateAt(0), try, stores("theirs", "", ""), calls("Update", 0)},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,40 +64,48 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	}
 	r.logOutcome(ctx, p, o, news)
 	r.setConditions(p, o)
-	rotated, err := p.recordRotation()
+	failing := o.End.Bad()
+	o, overtaken, err := r.store(ctx, p, o)
+	r.record(ctx, p, p.events) // after the status, which people and programs wait for (N84)
+	if news && failing {
+		flow.Record(ctx, r.recorder, r.log, p.managed, e)
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r.record(ctx, p, p.events)
-	if news && o.End.Bad() {
-		flow.Record(ctx, r.recorder, r.log, p.managed, e)
+	return r.requeue(p, o, r.delay(p, o), overtaken || p.overtaken)
+}
+
+// store writes the status, and remembers what it has from then on. The outcome is another one if the API server refuses the status.
+func (r *Reconciler) store(ctx context.Context, p *pass, o outcome) (_ outcome, overtaken bool, err error) {
+	rotated, err := p.recordRotation()
+	if err := errors.Join(err, p.handleRequest(o), r.recordOwnership(p, o), p.recordSystem(), p.recordIdentity()); err != nil {
+		return o, false, err
 	}
-	if err := errors.Join(p.handleRequest(o), r.recordOwnership(p, o), p.recordSystem(), p.recordIdentity()); err != nil {
-		return reconcile.Result{}, err
-	}
-	overtaken, err := r.writeStatus(ctx, p)
+	overtaken, err = r.writeStatus(ctx, p)
 	if unfit := whyUnfit(err); unfit != nil {
 		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
 	} else if err == nil {
 		p.memory.unfit = nil
 	}
 	if err != nil {
-		return reconcile.Result{}, r.redact(ctx, p, fmt.Errorf("writing status: %w", err))
+		return o, false, r.redact(ctx, p, fmt.Errorf("writing status: %w", err))
 	}
-	if !overtaken {
-		if rotated.After(p.memory.recorded) {
-			r.instruments.kind.Rotated(true)
-		}
-		p.memory.recorded, p.memory.systemStored = rotated, true
+	if overtaken {
+		return o, true, nil
 	}
-	if !overtaken && o.End != flow.Pause {
+	if rotated.After(p.memory.recorded) {
+		r.instruments.kind.Rotated(true)
+	}
+	p.memory.recorded, p.memory.systemStored = rotated, true
+	if o.End != flow.Pause {
 		p.memory.handled = p.annotations[meta.AnnotationKeyReconcileRequestedAt]
 	}
-	if !overtaken && p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+	if p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
 		p.memory.awaitsReady = false
 		r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 	}
-	return r.requeue(p, o, r.delay(p, o), overtaken || p.overtaken)
+	return o, false, nil
 }
 
 // suggestOrphan adds to the error of a deletion how to delete the object when the external system is gone for good (N31).
@@ -159,8 +168,8 @@ func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 	switch reason := failure.Of(o.Err).Reason; {
 	case reason == failure.ExternalSystemRefused: // which does not pass by itself
 		return false
-	case failure.IsSystemOutOfReach(reason) && (p.synced.Reason == "" || meta.WasDeleted(p.managed) && p.ready.Reason != xpv1.ReasonDeleting):
-		return false // else a new object, or one that is being deleted, would show nothing of it
+	case failure.IsSystemOutOfReach(reason) && p.synced.Reason == "" || meta.WasDeleted(p.managed) && p.ready.Reason != xpv1.ReasonDeleting:
+		return false // else a new object would show nothing of it, and one that is being deleted would stay Ready
 	case failure.IsSystemOutOfReach(reason):
 		patience = outagePatience
 	case reason == failure.ExternalSystemThrottled && isSettled(p.managed): // do not report a delayed poll
@@ -214,9 +223,9 @@ func (r *Reconciler) isUnobserved(p *pass, o outcome) bool {
 	return o.End.Bad() && !p.observed && o.Reason != ReasonCannotUpdate && !isThrottled
 }
 
-// wasReady is true for condition Ready of an object whose external resource was usable when it was last observed.
+// wasReady is true for condition Ready of an object whose external resource was usable, as its client saw it, when it was last observed.
 func wasReady(c xpv1.Condition) bool {
-	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonCannotObserve
+	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonCannotObserve || slices.Contains(withheld, c.Reason)
 }
 
 // record emits events, and logs them for people who read the log only.

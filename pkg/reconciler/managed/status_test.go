@@ -49,8 +49,8 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 			{"what does not stays as it was (R184)", []act{observed(9, "Whatever", nil),
 				shows(notSynced, field, 8, 2, managed.ReasonCannotUpdateMR)}},
 			{"another error shows, too (R185)", []act{observed(9, "Whatever", errors.New("out of order")),
-				shows(notSynced, "out of order; the schema", 8, 2, managed.ReasonExternalFailed, managed.ReasonExternalFailed)}},
-			{"and that once (N13)", []act{shows(notSynced, field, 8, 1)}},
+				shows(brokenDown, "out of order; the schema", 8, 2, managed.ReasonExternalFailed, managed.ReasonExternalFailed)}},
+			{"and that once (N13)", []act{shows(brokenDown, field, 8, 1)}},
 		}
 	})
 }

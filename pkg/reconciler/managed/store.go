@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
@@ -32,15 +31,18 @@ import (
 
 // writeStatus stores the status, without secrets, if it changed. If another writer was first, its write brings the object back.
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
+	if p.isUnchanged() {
+		return false, nil
+	}
 	now, err := treeOf(p.managed)
-	if err != nil || reflect.DeepEqual(now["status"], p.before.status) {
+	if err != nil || reflect.DeepEqual(now["status"], p.status()) {
 		return false, err
 	}
-	if now, err = r.redactConditions(ctx, p, now["status"]); err != nil || reflect.DeepEqual(now["status"], p.before.status) {
+	if now, err = r.redactConditions(ctx, p, now["status"]); err != nil || reflect.DeepEqual(now["status"], p.status()) {
 		return false, err
 	}
 	was := maps.Clone(now)
-	put(was, "status", p.before.status)
+	put(was, "status", p.status())
 	before := r.newManaged()
 	if err := fill(before, was); err != nil {
 		return false, err
@@ -60,8 +62,7 @@ const lastHandled = "lastHandledReconcileAt"
 // handleRequest records in the status which request for a pass this one handled, where the kind has the field.
 func (p *pass) handleRequest(o outcome) error {
 	token := p.annotations[meta.AnnotationKeyReconcileRequestedAt]
-	stored := section(tree{"status": p.before.status}, "status")[lastHandled]
-	if token == "" || token == stored || token == p.memory.handled || o.End == flow.Pause {
+	if token == "" || token == p.memory.handled || o.End == flow.Pause || token == section(p.found.tree(), "status")[lastHandled] {
 		return nil
 	}
 	return p.setStatus(lastHandled, token)
@@ -84,7 +85,7 @@ func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit
 		return o, overtaken, err // it is reported by the next pass
 	}
 	if e, news := p.event(o); news {
-		r.record(ctx, p, []event.Event{e})
+		p.note(e)
 		r.logOutcome(ctx, p, o, news)
 	}
 	p.memory.unfit = refusal
@@ -137,7 +138,7 @@ func unfitFields(invalid error) (fields []string) {
 // writeOwnStatus stores the fields of every status, conditions above all, and leaves the rest as it was before the pass.
 func (r *Reconciler) writeOwnStatus(ctx context.Context, p *pass, o outcome) (overtaken bool, err error) {
 	err = p.rebuild(func(u tree) {
-		status := maps.Clone(section(tree{"status": p.before.status}, "status"))
+		status := maps.Clone(section(p.found.tree(), "status"))
 		if status == nil {
 			status = tree{}
 		}
@@ -168,11 +169,11 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	if err != nil {
 		return err
 	}
-	base, err := p.withSpec(now, p.stored)
+	base, err := p.withSpec(now, p.stored.tree()["spec"])
 	if err != nil {
 		return err
 	}
-	changed, err := p.withSpec(now, p.spec)
+	changed, err := p.withSpec(now, p.spec())
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 		return err
 	}
 	p.takeMetadata(changed)
-	p.stored = p.spec
+	p.stored = &reading{built: tree{"spec": p.spec()}}
 	return nil
 }
 

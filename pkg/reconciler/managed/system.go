@@ -5,6 +5,7 @@ package managed
 
 import (
 	"fmt"
+	"strings"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -33,17 +34,10 @@ func (p *pass) noteSystem() {
 // recordSystem records in the status what this process remembers, once: the schema of the kind may lack the field.
 func (p *pass) recordSystem() error {
 	is := p.memory.system
-	if is.ID == "" || p.memory.systemStored || is == p.storedSystem() {
+	if is.ID == "" || p.memory.systemStored || is == p.memory.stored.system {
 		return nil
 	}
 	return p.setStatus(externalSystem, tree{"id": is.ID, "name": is.Name})
-}
-
-func (p *pass) storedSystem() xpv1.ExternalSystem {
-	stored := section(section(tree{"status": p.status}, "status"), externalSystem)
-	id, _ := stored["id"].(string)
-	name, _ := stored["name"].(string)
-	return xpv1.ExternalSystem{ID: id, Name: name}
 }
 
 // knownSystem is where the external resource is, as far as this process or the status knows.
@@ -51,7 +45,21 @@ func (p *pass) knownSystem() xpv1.ExternalSystem {
 	if p.memory.system.ID != "" {
 		return p.memory.system
 	}
-	return p.storedSystem()
+	return p.memory.stored.system
+}
+
+// descendsFrom is true if the id of an external system shows that it is the given one, or a restored copy of that (N60).
+func descendsFrom(origin, id string) bool {
+	return origin != "" && (id == origin || strings.HasSuffix(id, "/"+origin))
+}
+
+// isInRelatedSystem is true if the external resource was found in the original of the system that has the object's own, or in another
+// restored copy of that original. It belongs to an object of another control plane, which has the same UID, unless a person accepts that
+// system. A copy of the object's own system is its successor: that is what a restored control plane finds.
+func (p *pass) isInRelatedSystem() bool {
+	was, is := p.knownSystem().ID, p.observation.System.ID
+	related := descendsFrom(is, was) || descendsFrom(p.observation.SystemOrigin, was)
+	return p.observation.ResourceExists && is != "" && related && !descendsFrom(was, is) && p.annotations[meta.AnnotationKeyRestoredAs] != is
 }
 
 // isElsewhere is true if the object's own external resource was not found, and may be in another external system than the one that was
@@ -60,23 +68,34 @@ func (p *pass) isElsewhere() bool {
 	was, is := p.knownSystem(), p.observation.System
 	created := !meta.ExternalCreateUnacknowledged(p.managed) || meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated()
 	found := p.observation.ResourceExists && p.owns()
-	return !found && created && was.ID != "" && is.ID != "" && was.ID != is.ID
+	return !found && created && was.ID != "" && is.ID != "" && !descendsFrom(was.ID, is.ID)
 }
 
-// checkSystem ends the pass of an object whose external resource may be in another external system. It is unknown whether the resource
+// checkSystem ends the pass of an object whose external resource may be in another external system. Then it is unknown whether the resource
 // can be used there, so that this pass reports no state of it. Polls continue: the object recovers once the configuration is corrected.
 func (r *Reconciler) checkSystem(p *pass) outcome {
-	if !p.isElsewhere() {
+	related := p.isInRelatedSystem()
+	if !related && !p.isElsewhere() {
 		return flow.Next()
 	}
 	was, is, name := p.knownSystem(), p.observation.System, meta.GetExternalName(p.managed)
-	reason, remedy := ReasonCannotDelete, "" // see suggestOrphan
+	reason, state, remedy := ReasonCannotDelete, "which does not have it", "" // see suggestOrphan
+	if related {
+		state = "the original of that copy, where it belongs to another control plane"
+		if !descendsFrom(is.ID, was.ID) {
+			state = "another copy of the same original, where it belongs to another control plane"
+		}
+		remedy = fmt.Sprintf("; if this is that control plane, set the annotation %s to %q", meta.AnnotationKeyRestoredAs, is.ID)
+	}
 	if !meta.WasDeleted(p.managed) {
+		reason = ReasonCannotObserve
+	}
+	if !meta.WasDeleted(p.managed) && !related {
 		if p.recreate == nil {
 			p.left = was
 			return flow.Next()
 		}
-		reason, remedy = ReasonCannotObserve, fmt.Sprintf("; to create another one there, without the data, set the annotation %s to %q (%s)",
+		remedy = fmt.Sprintf("; to create another one there, without the data, set the annotation %s to %q (%s)",
 			meta.AnnotationKeyRecreate, p.managed.GetUID(), p.recreate)
 	}
 	if err := p.showNothing(); err != nil {
@@ -85,5 +104,5 @@ func (r *Reconciler) checkSystem(p *pass) outcome {
 	const team = "the external resource is in another external system than the one that its configuration leads to now: ask your platform team " +
 		"to correct the configuration"
 	return rejected(reason, failure.ForTeam(failure.ExternalSystemChanged, team, fmt.Errorf("external resource %q was last seen in external system "+
-		"%s, and its ProviderConfig leads to %s now, which does not have it: point the ProviderConfig or its Secret back%s", name, was, is, remedy)))
+		"%s, and its ProviderConfig leads to %s now, %s: point the ProviderConfig or its Secret back%s", name, was, is, state, remedy)))
 }

@@ -5,6 +5,7 @@ package managed_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +19,13 @@ import (
 )
 
 // identified serves the external system under an identity, which is empty for one that shows none.
-func identified(id string) act {
-	return system(func(s *thing.System) { s.Identity = xpv1.ExternalSystem{ID: id, Name: id + ".example.org:5432"} })
+func identified(id string) act { return descended(id, id[strings.LastIndex(id, "/")+1:]) }
+
+// descended serves one whose first original is known.
+func descended(id, origin string) act {
+	return system(func(s *thing.System) {
+		s.Identity, s.Origin = xpv1.ExternalSystem{ID: id, Name: id + ".example.org:5432"}, origin
+	})
 }
 
 // inSystem has it show one.
@@ -49,7 +55,10 @@ func TestExternalSystemChanged(t *testing.T) {
 	orphans := then(annotate(meta.AnnotationKeyOrphanOnDelete, "true"), forget, pass, sees(gone), emitted(managed.ReasonOrphaned))
 	waits := then(sees("Ready=Deleting Synced=ReconcileError"), typed, calls("Delete", 0), reports(word, "point the ProviderConfig", meta.AnnotationKeyOrphanOnDelete))
 	inB := then(pass, sees(ready), resources(1), recorded("b"))
+	copied := then(calls("Delete", 0), recorded("copy/a"), reports("the original of that copy"))
 	removed := then(deleted, pass, sees(gone), resources(0))
+	inCopy := then(inA, identified("copy1/a"), pass, sees(ready), recorded("copy1/a"))
+	inOther := then(inCopy, identified("copy2/a"), forget, pass, sees(held), typed, reports("another copy of the same original"))
 	playBoth(t, scripts{
 		"it is not created there, and reported once (N55)": {isMoved, emitted(managed.ReasonCannotObserve), polled, later(time.Minute), nothingNew, stays},
 		"after a restart, too (N55)":                       {isMoved, forget, restarted, pass, stays, emitted(), wrote(0)},
@@ -86,6 +95,20 @@ func TestExternalSystemChanged(t *testing.T) {
 		"gone where it was (N55)":                              {inA, wiped, deleted, pass, sees(gone)},
 		"its address changes (N55)": {inA, system(func(s *thing.System) { s.Identity.Name = "new" }), pass, sees(ready), nothingNew,
 			object("the new name", func(mg *thing.Thing) bool { return mg.Status.ExternalSystem.Name == "new" })},
+		"its id becomes more exact (N60)": {inA, wiped, identified("cloud/a"), pass, sees(ready), resources(1), recorded("cloud/a"), removed},
+		"at the original of its restored copy (N60)": {inA, identified("copy/a"), pass, recorded("copy/a"), identified("a"), forget, pass, sees(held), typed,
+			copied, permittedByUID, resize(3), pass, sees(held), calls("Update", 0), deleted, pass, copied, restarted, pass, copied,
+			identified("copy/a"), pass, sees(gone), resources(0)},
+		"at the original, which a person accepts (N60)": {inA, identified("copy/a"), pass, identified("a"), forget, pass, sees(held),
+			annotate(meta.AnnotationKeyRestoredAs, "a"), pass, sees(ready), recorded("a"), identified("copy/a"), pass, sees(ready)},
+		"in another copy of the same original (N60)": {inOther, permittedByUID, resize(3), pass, sees(held), calls("Update", 0), recorded("copy1/a"),
+			restarted, pass, sees(held), deleted, pass, restarted, pass, calls("Delete", 0), identified("copy1/a"), pass, sees(gone), resources(0)},
+		"deleted in another copy (N60)":            {inCopy, identified("copy2/a"), deleted, pass, calls("Delete", 0), resources(1), recorded("copy1/a")},
+		"in another copy, which is accepted (N60)": {inOther, annotate(meta.AnnotationKeyRestoredAs, "copy2/a"), pass, sees(ready), recorded("copy2/a"), removed},
+		"in a copy of its copy (N60)":              {inCopy, identified("copy2/copy1/a"), pass, sees(ready), recorded("copy2/copy1/a"), removed},
+		"in one with an id that ends alike (N60)":  {descended("x/a", "x/a"), pass, descended("y/a", "y/a"), pass, sees(ready), recorded("y/a"), removed},
+		"at the original, where it failed (N60, N74)": {inCopy, identified("a"), failed(errors.New("disk lost")), forget, pass, sees(held), typed,
+			restarted, pass, sees(held), identified("copy1/a"), failed(nil), pass, sees(ready)},
 		"it only observes (N55)": {inA, allow("Observe"), moved, forget, pass, stays, deleted, pass, sees(gone)},
 	})
 }

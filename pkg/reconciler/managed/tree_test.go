@@ -68,7 +68,7 @@ func TestFillSpec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := []any{tc.fields, tc.want, tc.want}, []any{fields, any(p.spec), now["spec"]}
+			want, got := []any{tc.fields, tc.want, tc.want}, []any{fields, p.spec(), now["spec"]}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fields, spec to be stored and spec in memory -want +got:\n%s", diff)
 			}

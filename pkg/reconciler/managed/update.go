@@ -21,11 +21,14 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // update stores what the external system chose, and updates a resource that is not as declared, or whose Secrets changed (R24, R40).
+// It takes two observations: the first finds the owner and the differences, and Update does not return the state that the second one
+// reports, such as an endpoint that changed; the next poll would report it a poll interval later.
 func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if o := r.lateInitialize(ctx, p); o.End != flow.Continue {
 		return o
@@ -60,7 +63,7 @@ func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) ou
 	}
 	p.memory.updates++
 	p.memory.sent = op.rotates
-	p.memory.unpublished = union(p.memory.unpublished, op.details)
+	p.memory.unpublished = objects.Union(p.memory.unpublished, op.details)
 	if len(p.memory.unpublished) > 0 {
 		if o := r.publish(ctx, p); o.End != flow.Continue {
 			return o
@@ -86,7 +89,7 @@ func (p *pass) takeChosen() error {
 	}
 	p.chosen = section(observed["spec"], "forProvider")
 	p.chosenLabels, p.chosenAnnotations = changed(p.labels, p.managed.GetLabels()), changed(p.annotations, p.managed.GetAnnotations())
-	return p.rebuild(func(u tree) { put(u, "spec", p.spec) })
+	return p.rebuild(func(u tree) { put(u, "spec", p.spec()) })
 }
 
 // changed returns the labels or annotations that Observe set. Those of the runtime are not the client's to set (R65).
@@ -110,12 +113,12 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 		p.chosenLabels, p.chosenAnnotations = nil, nil
 		return r.storeSpec(ctx, p)
 	}
-	none := filling{spec: p.spec}
+	none := filling{spec: p.spec()}
 	fields, err := p.fillSpec()
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 	}
-	all := filling{p.spec, p.chosenLabels, p.chosenAnnotations}
+	all := filling{p.spec(), p.chosenLabels, p.chosenAnnotations}
 	keys := all.keys()
 	nothing := attempt{filling: none, refused: slices.Concat(fields, keys), rest: all}
 	switch {
@@ -147,7 +150,7 @@ func (r *Reconciler) storeFilling(ctx context.Context, p *pass, attempts ...atte
 		if err := p.rebuild(func(u tree) { put(u, "spec", a.spec) }); err != nil {
 			return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 		}
-		p.spec, p.chosenLabels, p.chosenAnnotations = a.spec, a.labels, a.annotations
+		p.derived, p.chosenLabels, p.chosenAnnotations = a.spec, a.labels, a.annotations
 		o = r.storeSpec(ctx, p)
 		switch {
 		case isRefused(o.Err):
@@ -193,7 +196,7 @@ func (p *pass) fillSpec() (fields []string, err error) {
 			u["spec"] = spec
 		}
 		spec["forProvider"] = filled
-		p.spec = runtime.DeepCopyJSONValue(u["spec"])
+		p.derived = runtime.DeepCopyJSONValue(u["spec"])
 	})
 	return fields, err
 }
@@ -227,13 +230,14 @@ func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled an
 
 // storeSpec stores the spec if a step changed it, so that the object shows all that is sent to the external system (R42).
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
-	if reflect.DeepEqual(p.spec, p.stored) && len(p.chosenLabels)+len(p.chosenAnnotations) == 0 {
+	same := p.derived == nil || reflect.DeepEqual(p.derived, p.stored.tree()["spec"])
+	if same && len(p.chosenLabels)+len(p.chosenAnnotations) == 0 {
 		return flow.Next()
 	}
 	name := meta.GetExternalName(p.managed)
 	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
-		o.SetLabels(union(o.GetLabels(), p.chosenLabels))
-		o.SetAnnotations(union(o.GetAnnotations(), p.chosenAnnotations))
+		o.SetLabels(objects.Union(o.GetLabels(), p.chosenLabels))
+		o.SetAnnotations(objects.Union(o.GetAnnotations(), p.chosenAnnotations))
 	})
 	if err == nil {
 		p.chosenLabels, p.chosenAnnotations = nil, nil

@@ -204,18 +204,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		target, ok := o.(resource.Target)
 		return ok && r.serves(target)
 	})
-	c, err := builder.ControllerManagedBy(mgr).
+	return r.watches.Build(mgr, builder.ControllerManagedBy(mgr).
 		Named(r.name).
 		For(r.newTarget(), builder.WithPredicates(mine)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
 		WatchesRawSource(r.refused.Source(mgr)).
-		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)).
-		Build(r)
-	if err != nil {
-		return err
-	}
-	r.watches.Begin(c, mgr.GetCache())
-	return nil
+		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)), r)
 }
 
 // needs returns the managed resource and the Secret that a target names.

@@ -32,8 +32,19 @@ func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
 	return kind.System[*sdk.Client]{
 		Clients: clouds,
-		Identify: func(c *sdk.Client) xpv1.ExternalSystem { // the API does not show which cloud answers
-			return xpv1.ExternalSystem{ID: "projects/" + c.Project()}
+		Identify: func(c *sdk.Client) xpv1.ExternalSystem {
+			cloud := c.Cloud()
+			if cloud == "" { // an earlier version of the cloud
+				return xpv1.ExternalSystem{}
+			}
+			return xpv1.ExternalSystem{ID: inCloud(cloud, c), Name: c.Endpoint()}
+		},
+		Origin: func(c *sdk.Client) string {
+			cloud := c.Cloud()
+			if cloud == "" {
+				return ""
+			}
+			return inCloud(cloud[strings.LastIndex(cloud, "/")+1:], c)
 		},
 		Classify:   classify,
 		IsNotFound: sdk.IsNotFound,
@@ -43,6 +54,9 @@ func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) k
 		},
 	}
 }
+
+// inCloud is the id of the client's project in a cloud. Once it was projects/NAME.
+func inCloud(cloud string, c *sdk.Client) string { return cloud + "/projects/" + c.Project() }
 
 // A service creates, reads, changes and deletes the objects of one type.
 type service[Object, Created, In, Change any] interface {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
@@ -66,5 +68,27 @@ func TestClassify(t *testing.T) {
 	}
 	if after, _ := failure.RetryAfter(classify(&sdk.APIError{Code: sdk.CodeThrottled, RetryDelay: time.Minute})); after != time.Minute {
 		t.Errorf("the cloud asks to wait for a minute, not %s", after)
+	}
+}
+
+// A copy names its original, so that two copies of it are told apart; clouds with projects of the same name are unrelated.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string][2]string{
+		"":          {"", ""},
+		"abc":       {"abc/projects/demo", "abc/projects/demo"},
+		"r2/r1/abc": {"r2/r1/abc/projects/demo", "abc/projects/demo"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(sdk.HeaderCloud, id) }))
+		defer server.Close()
+		c, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = network.NewClient(c).List(t.Context(), nil) // only its header matters
+		of := system(nil)
+		if got := [2]string{of.Identify(c).ID, of.Origin(c)}; got != want {
+			t.Errorf("cloud %q: system and origin %q, want %q", id, got, want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -226,20 +227,24 @@ func TestCheckPassword(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	t.Parallel()
-	tc := calls(t)["database"]
 	for status, want := range map[string]xpv1.ConditionReason{
 		"ONLINE": xpv1.ReasonAvailable, "AVAILABLE": xpv1.ReasonAvailable, "CREATING": xpv1.ReasonCreating,
 		"DELETING": xpv1.ReasonDeleting, "FAILED": xpv1.ReasonUnavailable, "UPDATING": "Before",
 	} {
-		t.Run(status+" (R31 R183)", func(t *testing.T) {
-			mg, have := tc.object.DeepCopyObject().(resource.Managed), tc.have.(database.Instance)
-			mg.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
-			have.Status = status
-			o, err := tc.connect(&scriptedCloud{answer: have}).Observe(t.Context(), mg)
-			if got := mg.GetCondition(xpv1.TypeReady).Reason; err != nil || got != want || (o.Failed != nil) != (status == "FAILED") {
-				t.Errorf("Ready: %s, failed: %v; %v", got, o.Failed, err)
-			}
-		})
+		for name, tc := range calls(t) {
+			t.Run(name+" "+status+" (R31 R183)", func(t *testing.T) {
+				mg, have := tc.object.DeepCopyObject().(resource.Managed), reflect.New(reflect.TypeOf(tc.have)).Elem()
+				mg.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
+				have.Set(reflect.ValueOf(tc.have))
+				have.FieldByName("Status").SetString(status)
+				have.FieldByName("Message").SetString("the data is gone")
+				o, err := tc.connect(&scriptedCloud{answer: have.Interface()}).Observe(t.Context(), mg)
+				got, failed := mg.GetCondition(xpv1.TypeReady), status == "FAILED"
+				if err != nil || got.Reason != want || (o.Failed != nil) != failed || failed != strings.Contains(got.Message, "the data is gone") {
+					t.Errorf("Ready: %s %q, failed: %v; %v", got.Reason, got.Message, o.Failed, err)
+				}
+			})
+		}
 	}
 }
 

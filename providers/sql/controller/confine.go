@@ -189,7 +189,7 @@ func confineTo(mg resource.Managed, field, name, what string, labels map[string]
 
 // escalation is the error about what only the platform team permits, by the configuration or in another way.
 func escalation(mg resource.Managed, what, otherwise string) error {
-	full := &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("%s; to permit it to all namespaces, set spec.escalation of %s %q to %s%s",
+	full := &postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("%s; to permit it to all namespaces, set spec.escalation of %s %q to %s%s",
 		what, xpv1.ClusterProviderConfigKind, resource.ProviderConfigName(mg), v1alpha1.EscalateAny, otherwise)}
 	return failure.ForTeam(failure.EscalationRefused, what+", or ask your platform team", full)
 }

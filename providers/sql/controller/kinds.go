@@ -7,6 +7,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -113,7 +114,7 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 		return role, cmp.Or(failed, err)
 	}
 	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the role was renamed in the server: ask your platform team to rename it back",
-		&postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role of this object is named %q, not %q: if it was renamed, rename it back by ALTER "+
+		&postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("the role of this object is named %q, not %q: if it was renamed, rename it back by ALTER "+
 			"ROLE %[1]q RENAME TO %[2]q; if the annotation %[3]s was changed or lost, set that to %[1]s; if this object is to have another role "+
 			"without its objects and privileges, remove the line with bowline-uid from its comment", renamed[0], want.Name,
 			meta.AnnotationKeyExternalName)})
@@ -150,7 +151,7 @@ func renamedDatabase(mg resource.Managed, now, name string) error {
 		reason, team = failure.ExternalResourceInUse, "the database was renamed in the server: ask your platform team whether to keep it"
 		other = fmt.Sprintf("to keep it, set the annotation %s: \"true\"", meta.AnnotationKeyOrphanOnDelete)
 	}
-	return failure.ForTeam(reason, team, &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the database of this object is named %q, not %q: "+
+	return failure.ForTeam(reason, team, &postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("the database of this object is named %q, not %q: "+
 		"rename it back by ALTER DATABASE %[1]q RENAME TO %[2]q, or, if the annotation %[3]s was changed or lost, set that to %[1]s; %[4]s",
 		now, name, meta.AnnotationKeyExternalName, other)})
 }
@@ -283,8 +284,13 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 	update := k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
 		have, err := get(ctx, s, r.Object, r.Want)
-		if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {
-			return nil, nil // there are no privileges on the tables of an empty schema
+		if answer, ok := errors.AsType[*postgresql.Error](err); ok && postgresql.IsNotFound(err) && !postgresql.IsUngranted(err) && !meta.WasDeleted(r.Object) {
+			// To create the privileges would fail, which would end the proof that those which come back with the target are the object's own.
+			return nil, failure.ForTeam(failure.InvalidSettings, answer.Message, errors.New(answer.Message))
+		}
+		uncreated := meta.GetExternalCreateSucceeded(r.Object).IsZero() && r.Object.GetManagementPolicies().Allow(xpv1.ManagementActionCreate)
+		if err == nil && have.Objects == 0 && (uncreated || meta.WasDeleted(r.Object)) {
+			return nil, nil // there are no privileges on the tables of an empty schema, so that none are those of others
 		}
 		return have, err
 	}

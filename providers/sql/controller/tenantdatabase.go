@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -35,6 +36,7 @@ type tenant struct {
 	Public          *bool
 	Settings        map[string]string
 	OID             uint32
+	Reserved        int // the limit of the role, which it cannot change itself
 }
 
 // States of a tenant. An incomplete one is an interrupted creation or deletion.
@@ -61,8 +63,14 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 		Update:  ensureTenant,
 		Delete:  deleteTenant,
 		Rotates: []string{"passwordSecretRef"},
-		States:  map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
-		Labels:  func(t *tenant) map[string]string { return t.Labels },
+		UniqueID: func(t *tenant) string {
+			if t.OID == 0 {
+				return "" // it has no database
+			}
+			return fmt.Sprint(t.OID)
+		},
+		States: map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
+		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
 			details := s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)
 			details[xpv1.ResourceCredentialsSecretUserKey] = []byte(t.Name)
@@ -72,7 +80,7 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 }
 
 // getTenant returns nil if neither role nor database exist, or if only the database of our role does not. The labels are those of the
-// role, which is created first and deleted last.
+// role, which is created first and deleted last, unless the database of that name is not the role's.
 func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
 	role, err := getRole(ctx, s, r.Object, postgresql.Role{Name: name})
@@ -92,8 +100,10 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	case meta.WasDeleted(r.Object) && role == nil && ownerLabel(d.Labels) != string(r.Object.GetUID()):
 		others := map[string]string{meta.ExternalLabelUID: cmp.Or(ownerLabel(d.Labels), foreignOwner)}
 		return &tenant{Name: name, Status: tenantIncomplete, Labels: others}, nil // it stays, which an event reports
-	case !meta.WasDeleted(r.Object) && isReplaced(r.Object, d):
-		return nil, nil // the data is lost
+	}
+	foreign := d.CurrentOwner != name && ownerLabel(d.Labels) != string(r.Object.GetUID()) && !meta.WasDeleted(r.Object)
+	if had := hadOID(r.Object); foreign && had != 0 && had != d.OID && !knowsIdentity(r.Object) {
+		return nil, nil // the data is lost, of an object of an earlier version
 	}
 	t := &tenant{Name: name, Status: tenantIncomplete, Labels: d.Labels, OID: d.OID}
 	t.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)
@@ -101,10 +111,13 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		return nil, err
 	}
 	t.EngineVersion = ptr.To(major(t.ServerVersion))
-	if role == nil {
+	if role != nil && !slices.Contains([]string{"", string(r.Object.GetUID())}, ownerLabel(role.Labels)) {
+		t.Labels = role.Labels // another object's, whosever the database is
+	}
+	if role == nil || foreign {
 		return t, nil
 	}
-	t.Labels = role.Labels
+	t.Labels, t.Reserved = role.Labels, *role.ConnectionLimit
 	if d.CurrentOwner != name || !ptr.Deref(d.AllowConnections, true) {
 		return t, nil
 	}
@@ -126,7 +139,8 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 		is, want bool
 	}{
 		{"bypassRls", *role.BypassRLS, false}, {"createDb", *role.CreateDB, false}, {"createRole", *role.CreateRole, false},
-		{"connects", d.OwnerConnects, true}, {"login", *role.Login, true}, {"replication", *role.Replication, false}, {"superuser", *role.Superuser, false},
+		{"connects", d.OwnerConnects, true}, {"labelled", ownerLabel(d.Labels) == ownerLabel(role.Labels), true},
+		{"login", *role.Login, true}, {"replication", *role.Replication, false}, {"superuser", *role.Superuser, false},
 	} {
 		if a.is != a.want {
 			r.Outside = append(r.Outside, parameters.Difference{Path: a.path, Desired: fmt.Sprint(a.want), Observed: fmt.Sprint(a.is)})
@@ -138,10 +152,16 @@ func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error
 	return t, err
 }
 
-// isReplaced is true for a database that is neither the one which the tenant had nor one that was restored for it.
-func isReplaced(mg resource.Managed, d *postgresql.Database) bool {
-	had := hadOID(mg)
-	return had != 0 && had != d.OID && d.CurrentOwner != d.Name && ownerLabel(d.Labels) != string(mg.GetUID())
+// knowsIdentity is true for an object whose status tells its database from others of the same name (N63).
+func knowsIdentity(mg resource.Managed) bool {
+	o, ok := mg.(*v1alpha1.TenantDatabase)
+	return ok && o.Status.ExternalIdentity.ID != ""
+}
+
+// isAccepted is true if a person accepted the database of others for the one that the object lost (N63).
+func isAccepted(mg resource.Managed, oid uint32) bool {
+	restored := mg.GetAnnotations()[meta.AnnotationKeyRestoredAs] == fmt.Sprint(oid)
+	return hadOID(mg) != 0 && (restored || meta.CheckRecreate(mg, time.Now()) == nil)
 }
 
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
@@ -151,7 +171,7 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	if wanted := r.Parameters.EngineVersion; wanted != nil && *wanted != major(version) && r.Have == nil {
-		return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the server runs PostgreSQL %s, not %s: leave engineVersion out, "+
+		return &postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("the server runs PostgreSQL %s, not %s: leave engineVersion out, "+
 			"or choose a class of another server", major(version), *wanted)}
 	}
 	release, err := s.reserve(ctx, r)
@@ -159,7 +179,11 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		return err
 	}
 	defer release()
-	keeps, err := s.ensureOwner(ctx, r)
+	exists, err := s.checkDatabase(ctx, r)
+	if err != nil {
+		return err
+	}
+	keeps, err := s.ensureOwner(ctx, r) // which takes over a role that is not labelled
 	if err != nil {
 		return err
 	}
@@ -167,21 +191,14 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 		Name: r.Name, Owner: &r.Name, ConnectionLimit: r.Parameters.ConnectionLimit, Settings: r.Parameters.Settings, Labels: r.Labels,
 		AllowConnections: ptr.To(false), Template: ptr.To(pristineTemplate),
 	}
-	exists := r.Have != nil && r.Have.OID != 0 // one that is dropped during an update is not created again (N38)
 	if !exists {
 		_, err := postgresql.Create(ctx, s.Server, want)
-		if exists = postgresql.IsExists(err); err != nil && !exists {
+		if err != nil && !postgresql.IsExists(err) {
 			return err
 		}
 	}
-	if exists {
-		have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
-		if err != nil {
-			return err
-		}
-		if have.CurrentOwner != r.Name && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
-			return taken("database", r.Name)
-		}
+	if _, err := s.checkDatabase(ctx, r); err != nil { // it may have been created or dropped meanwhile
+		return err
 	}
 	if err := s.setPublic(ctx, r.Name, ptr.Deref(r.Parameters.Public, false)); err != nil {
 		return err
@@ -206,12 +223,29 @@ func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	return nil
 }
 
+// checkDatabase reports whether the database exists, and refuses one that belongs to others. One that is dropped during an update is not
+// created again (N38).
+func (s *server) checkDatabase(ctx context.Context, r *tenantRequest) (exists bool, err error) {
+	have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
+	if postgresql.IsNotFound(err) && (r.Have == nil || r.Have.OID == 0) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	accepted := r.Have != nil && r.Have.OID == have.OID && isAccepted(r.Object, have.OID)
+	if have.CurrentOwner != r.Name && ownerLabel(have.Labels) != ownerLabel(r.Labels) && !accepted {
+		return true, taken("database", r.Name)
+	}
+	return true, nil
+}
+
 // reserve refuses a connection limit that the server cannot keep besides those of its other databases, so that one tenant cannot take the
 // sessions of another. Of those that are created or enlarged at the same time, each has to count the others, until release.
 func (s *server) reserve(ctx context.Context, r *tenantRequest) (release func(), err error) {
 	wanted, had := ptr.Deref(r.Parameters.ConnectionLimit, -1), 0
 	if r.Have != nil {
-		had = ptr.Deref(r.Have.ConnectionLimit, 0)
+		had = r.Have.Reserved
 	}
 	if wanted <= had || had < 0 { // no limit is no promise
 		return func() {}, nil
@@ -220,7 +254,7 @@ func (s *server) reserve(ctx context.Context, r *tenantRequest) (release func(),
 		return nil, err
 	}
 	release = func() { s.reserving.Release(1) }
-	room, err := s.Room(ctx, r.Name)
+	room, err := s.Room(ctx, r.Name, meta.ExternalLabelNamespace)
 	if free := room.Sessions - room.Promised; err == nil && wanted > free {
 		team := fmt.Sprintf("the server has no room for a database with %d connections: choose another class, or ask your platform team", wanted)
 		err = failure.ForTeam(failure.QuotaExceeded, team, fmt.Errorf("connectionLimit %d is more than the %d connections that are free: the "+
@@ -245,7 +279,7 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) (keeps bool,
 	if want.Password == "" {
 		err := postgresql.Update(ctx, s.Server, want)
 		if postgresql.IsNotFound(err) {
-			err = &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
+			err = &postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
 				"passwordSecretRef, or writeConnectionSecretToRef", r.Name)}
 		}
 		return true, err
@@ -313,9 +347,6 @@ func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
 // pristineTemplate permits no connections, which would block copies.
 const pristineTemplate = "template0"
 
-// codeInvalid is SQLSTATE invalid_parameter_value.
-const codeInvalid = "22023"
-
 // publicGrant are the default privileges of every role on a new database.
 func publicGrant(database string) postgresql.Grant {
 	return postgresql.Grant{
@@ -335,7 +366,7 @@ func unlessNotFound(err error) error {
 func taken(what, name string) error {
 	message := fmt.Sprintf("the server has a %s %q that does not belong to this object: choose another name with the annotation %s",
 		what, name, meta.AnnotationKeyExternalName)
-	return failure.ForTeam(failure.ExternalNameTaken, message, &postgresql.Error{Code: codeInvalid, Message: message})
+	return failure.ForTeam(failure.ExternalNameTaken, message, &postgresql.Error{Code: postgresql.CodeBadValue, Message: message})
 }
 
 func ownerLabel(labels map[string]string) string { return labels[meta.ExternalLabelUID] }

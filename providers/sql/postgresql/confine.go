@@ -107,7 +107,7 @@ func (s *Server) Restricted(ctx context.Context, settings map[string]string) (fo
 func (s *Server) PermitsTablespace(ctx context.Context, x Database, key, value string) (permitted bool, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		return c.QueryRow(ctx, `SELECT has_tablespace_privilege('public', $2::text, 'CREATE') OR EXISTS (SELECT FROM pg_roles
-			WHERE `+labelled+` AND NOT rolsuper AND has_tablespace_privilege(oid, $2::text, 'CREATE')) OR EXISTS (
+			WHERE `+labelled("'pg_authid'")+` AND NOT rolsuper AND has_tablespace_privilege(oid, $2::text, 'CREATE')) OR EXISTS (
 			SELECT FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace
 			WHERE t.spcname = $2::text AND d.datname = coalesce($3, 'template1'))`, labelIs(key, value), x.Tablespace, x.Template).Scan(&permitted)
 	})

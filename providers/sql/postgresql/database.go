@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -245,15 +246,23 @@ func given(roles ...*string) []string {
 // Room is what a server has for the sessions of databases that limit them.
 type Room struct {
 	Sessions int // without those that are reserved for superusers, and those of this client
-	Promised int // of them, by the connection limits of all databases but one
+	Promised int // of them, by limits for all databases but one
 }
 
-// Room returns how many sessions there can be, and how many the databases other than the named one may have by limits that PostgreSQL supports.
-func (s *Server) Room(ctx context.Context, other string) (r Room, err error) {
+// Room returns how many sessions there can be, and how many the databases other than the named one may have by limits that their users
+// cannot change: those of ordinary roles that own a database, and of databases that superusers or this user own. Roles and databases whose
+// labels have the key private do not count, since others chose their limits.
+func (s *Server) Room(ctx context.Context, other, private string) (r Room, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int -
-			coalesce(current_setting('reserved_connections', true)::int, 0),
-			(SELECT coalesce(sum(datconnlimit), 0)::int FROM pg_database WHERE datconnlimit BETWEEN 1 AND 262143 AND datname <> $1)`, other).
+		return conn.QueryRow(ctx, `WITH databases AS (
+				SELECT d.oid, datconnlimit, datdba, rolconnlimit, rolsuper OR rolname = current_user AS safe
+				FROM pg_database d JOIN pg_roles r ON r.oid = datdba WHERE datname <> $2),
+			promises AS (
+				SELECT oid, 'pg_database' AS catalog, datconnlimit AS sessions FROM databases WHERE safe
+				UNION SELECT datdba, 'pg_authid', rolconnlimit FROM databases WHERE NOT safe)
+			SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int -
+				coalesce(current_setting('reserved_connections', true)::int, 0), coalesce(sum(sessions), 0)::int
+			FROM promises WHERE sessions BETWEEN 1 AND 262143 AND (`+labelled("catalog")+`) IS NOT TRUE`, ";"+url.QueryEscape(private)+"=", other).
 			Scan(&r.Sessions, &r.Promised)
 	})
 	r.Sessions -= s.config.MaxConns

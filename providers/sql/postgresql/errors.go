@@ -24,7 +24,7 @@ const (
 	codeBadPassword       = "28P01"
 	codeNoLogin           = "28000"
 	codeBadText           = "22021"
-	codeBadValue          = "22023"
+	CodeBadValue          = "22023"
 	codeUniqueViolation   = "23505"
 	codeDependentObjects  = "2BP01"
 	codeDependentPrivs    = "2B000"
@@ -57,6 +57,7 @@ type Error struct {
 	Detail, Hint string // may be empty, and may name objects and sessions of others
 	sent         bool   // the statement was sent: after an error that ends the session its outcome is unknown
 	left         bool   // part of the operation was done
+	ungranted    bool   // see IsUngranted
 }
 
 // Error returns message, detail, hint and SQLSTATE. A detail that changes from call to call is left out.
@@ -186,6 +187,12 @@ func root(err error) error {
 // the database.
 func IsNotFound(err error) bool {
 	return has(err, codeNoDatabase, codeNoSchema, codeNoObject, codeNoFunction, codeNoTable)
+}
+
+// IsUngranted reports whether only the privileges of a Grant do not exist, while its roles and its target do.
+func IsUngranted(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.ungranted
 }
 
 // IsExists reports whether the name is taken.

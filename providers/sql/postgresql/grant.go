@@ -173,7 +173,7 @@ func (g *Grant) change(ctx context.Context, s *Server, tx pgx.Tx) error {
 		return err
 	}
 	if len(want) == 0 {
-		return &Error{Code: codeBadValue, Message: "a grant has no privileges"}
+		return &Error{Code: CodeBadValue, Message: "a grant has no privileges"}
 	}
 	if len(h.Missing) > 0 {
 		return notFound(g.On.missingCode(), strings.ToLower(string(g.On.Kind)), h.Missing[0])
@@ -231,7 +231,7 @@ func (g *Grant) grantee() string {
 }
 
 func (g *Grant) notFound() error {
-	return &Error{Code: codeNoObject, Message: fmt.Sprintf("role %q has no privileges on %s", g.Role, g.On)}
+	return &Error{Code: codeNoObject, ungranted: true, Message: fmt.Sprintf("role %q has no privileges on %s", g.Role, g.On)}
 }
 
 // spelledAs returns privileges in the spelling of wanted, such as ALL for the whole list.
@@ -267,16 +267,20 @@ func expand(privilege string, all []string) []string {
 func getMembership(ctx context.Context, e executor, g *Grant) (*Grant, error) {
 	found := &Grant{Role: g.Role, On: g.On, Objects: 1}
 	var members int
+	var missing []string
 	err := e.QueryRow(ctx, `
-		SELECT count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
+		SELECT ARRAY(SELECT n FROM unnest(ARRAY[$1::text, $2]) n WHERE n <> $3 AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n)), count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
 			bool_or((to_jsonb(m)->>'inherit_option')::boolean), bool_or((to_jsonb(m)->>'set_option')::boolean)
 		FROM pg_auth_members m
-		WHERE pg_get_userbyid(m.roleid) = $1 AND pg_get_userbyid(m.member) = $2`, g.On.Role, g.Role).Scan(
-		&members, &found.TargetOID, &found.GrantOption, &found.Inherit, &found.Set)
+		WHERE pg_get_userbyid(m.roleid) = $1 AND pg_get_userbyid(m.member) = $2`, g.On.Role, g.Role, Public).Scan(
+		&missing, &members, &found.TargetOID, &found.GrantOption, &found.Inherit, &found.Set)
 	if err != nil {
 		return nil, err
 	}
-	if members == 0 {
+	switch {
+	case len(missing) > 0:
+		return nil, notFound(codeNoObject, "role", missing[0])
+	case members == 0:
 		return nil, g.notFound()
 	}
 	return found, nil
@@ -318,7 +322,7 @@ func deleteMembership(ctx context.Context, tx pgx.Tx, g *Grant) error {
 func grantMembership(conn *pgx.Conn, g *Grant, have *Grant) *command {
 	c := statement("GRANT").name(g.On.Role).sql("TO").name(g.Role)
 	if g.Role == Public {
-		c.err = &Error{Code: codeBadValue, Message: "PUBLIC cannot be a member of a role"}
+		c.err = &Error{Code: CodeBadValue, Message: "PUBLIC cannot be a member of a role"}
 	}
 	if olderThan16(conn) {
 		if g.Inherit != nil || g.Set != nil {

@@ -56,8 +56,10 @@ func (x *Role) read(ctx context.Context, e executor) (*Role, error) {
 		FROM pg_roles WHERE rolname = $1`, x.Name)
 }
 
-// labelled is true for a role with the label $1, which labelIs returns. Only the last line of a comment stores labels.
-const labelled = `strpos(';' || substring(shobj_description(oid, 'pg_authid') FROM '(?:^|\n)bowline: ([^\n]*)$') || ';', $1) > 0`
+// labelled is true for an object of a catalog with the label $1, which labelIs returns. Only the last line of a comment stores labels.
+func labelled(catalog string) string {
+	return `strpos(';' || substring(shobj_description(oid, ` + catalog + `) FROM '(?:^|\n)bowline: ([^\n]*)$') || ';', $1) > 0`
+}
 
 func labelIs(key, value string) string {
 	return ";" + url.QueryEscape(key) + "=" + url.QueryEscape(value) + ";"
@@ -66,7 +68,7 @@ func labelIs(key, value string) string {
 // RolesWithLabel returns the names of the roles that have a label.
 func (s *Server) RolesWithLabel(ctx context.Context, key, value string) (found []string, err error) {
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		found, err = names(ctx, c, "SELECT rolname::text FROM pg_roles WHERE "+labelled+" ORDER BY 1", labelIs(key, value))
+		found, err = names(ctx, c, "SELECT rolname::text FROM pg_roles WHERE "+labelled("'pg_authid'")+" ORDER BY 1", labelIs(key, value))
 		return err
 	})
 	return found, err
@@ -109,7 +111,7 @@ func (x *Role) options(have *Role) *command {
 	if differs(have.ValidUntil, x.ValidUntil) {
 		c.sql("VALID UNTIL").value(*x.ValidUntil)
 		if _, err := time.Parse(time.RFC3339, *x.ValidUntil); err != nil && *x.ValidUntil != forever {
-			c.err = &Error{Code: codeBadValue, Message: fmt.Sprintf("time %q is neither like 2027-01-31T00:00:00Z nor %s",
+			c.err = &Error{Code: CodeBadValue, Message: fmt.Sprintf("time %q is neither like 2027-01-31T00:00:00Z nor %s",
 				*x.ValidUntil, forever)}
 		}
 	}
@@ -118,7 +120,7 @@ func (x *Role) options(have *Role) *command {
 	}
 	stored, err := verifier(string(x.Password))
 	if err != nil {
-		c.err = &Error{Code: codeBadValue, Message: fmt.Sprintf("password of role %q cannot be used", x.Name), Detail: err.Error()}
+		c.err = &Error{Code: CodeBadValue, Message: fmt.Sprintf("password of role %q cannot be used", x.Name), Detail: err.Error()}
 		return c
 	}
 	return c.sql("PASSWORD").value(stored)

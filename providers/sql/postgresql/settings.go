@@ -135,7 +135,7 @@ func splitComment(stored string) (text string, labels map[string]string) {
 
 func joinComment(text string, labels map[string]string) (string, error) {
 	if _, mistaken := splitComment(text); mistaken != nil {
-		return "", &Error{Code: codeBadValue, Message: "the last line of a comment must not look like labels",
+		return "", &Error{Code: CodeBadValue, Message: "the last line of a comment must not look like labels",
 			Detail: "Lines that begin with \"" + labelsMark + "\" store labels."}
 	}
 	if len(labels) == 0 {

@@ -57,7 +57,7 @@ func (t Target) validate() error {
 	inSchema := t.Kind == OnTable || t.Kind == OnSequence || t.Kind == OnRoutine
 	known := inSchema || t.Kind == OnRole || t.Kind == OnDatabase || t.Kind == OnSchema
 	if !known {
-		return &Error{Code: codeBadValue, Message: fmt.Sprintf("target kind %q is unknown", t.Kind),
+		return &Error{Code: CodeBadValue, Message: fmt.Sprintf("target kind %q is unknown", t.Kind),
 			Hint: "It is one of Role, Database, Schema, Table, Sequence and Routine."}
 	}
 	for _, field := range []struct {
@@ -68,10 +68,10 @@ func (t Target) validate() error {
 		{"schema", t.Schema != "", inSchema || t.Kind == OnSchema, true}, {"names", len(t.Names) > 0, inSchema, false},
 	} {
 		if field.given && !field.allowed {
-			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target.%s must not be set for kind %s", field.name, t.Kind)}
+			return &Error{Code: CodeBadValue, Message: fmt.Sprintf("target.%s must not be set for kind %s", field.name, t.Kind)}
 		}
 		if field.allowed && field.required && !field.given {
-			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target.%s is required for kind %s", field.name, t.Kind)}
+			return &Error{Code: CodeBadValue, Message: fmt.Sprintf("target.%s is required for kind %s", field.name, t.Kind)}
 		}
 	}
 	return nil
@@ -272,7 +272,7 @@ func (h *holdings) canonical(privileges []string) ([]string, error) {
 	for _, p := range privileges {
 		for _, word := range expand(p, h.All) {
 			if !slices.Contains(h.All, word) {
-				return nil, &Error{Code: codeBadValue, Message: fmt.Sprintf("the target has no privilege %q", p),
+				return nil, &Error{Code: CodeBadValue, Message: fmt.Sprintf("the target has no privilege %q", p),
 					Hint: "It has ALL, or " + strings.Join(h.All, ", ") + "."}
 			}
 			words = append(words, word)

@@ -152,12 +152,20 @@ func times(to, from reflect.Type, at string) (assignment, error) {
 		case to.Type() == timeType:
 			to.Set(reflect.ValueOf(at))
 		case to.Type() == metaTimeType:
-			to.Set(reflect.ValueOf(metav1.NewTime(at)))
+			to.Set(reflect.ValueOf(asStored(at)))
 		case !at.IsZero():
 			to.SetString(at.UTC().Format(time.RFC3339))
 		}
 		return nil
 	}, nil
+}
+
+// asStored is a time as an object has it that was read, which a reconciler then finds to be unchanged without a look at its JSON.
+func asStored(at time.Time) metav1.Time {
+	if at.IsZero() {
+		return metav1.Time{}
+	}
+	return metav1.NewTime(at.Truncate(time.Second).Local())
 }
 
 func isTime(t reflect.Type) bool { return t == timeType || t == metaTimeType }

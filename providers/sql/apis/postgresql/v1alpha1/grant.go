@@ -115,6 +115,7 @@ type GrantObservation struct {
 // A Grant is a membership of a role in another, or the privileges of a role on a database, a schema, or the tables, sequences
 // or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
+// +kubebuilder:validation:XValidation:rule="!self.spec.?forProvider.?target.?names.hasValue() && !self.spec.?initProvider.?target.?names.hasValue() || oldSelf.spec.?forProvider.?target.?names.hasValue() || oldSelf.spec.?initProvider.?target.?names.hasValue()",message="target.names cannot be set later, since the privileges on all other objects of the schema would remain: create another grant instead"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=pggrant
 // +bowline:scopes=Cluster,Namespaced

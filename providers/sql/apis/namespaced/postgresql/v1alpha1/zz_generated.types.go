@@ -144,6 +144,7 @@ type GrantStatus struct {
 // or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="!self.spec.?forProvider.?target.?names.hasValue() && !self.spec.?initProvider.?target.?names.hasValue() || oldSelf.spec.?forProvider.?target.?names.hasValue() || oldSelf.spec.?initProvider.?target.?names.hasValue()",message="target.names cannot be set later, since the privileges on all other objects of the schema would remain: create another grant instead"
 // +kubebuilder:resource:shortName=pggrant
 type Grant struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -1,85 +1,20 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// A report is what one run measured. A figure is a number with a phase and a name, which includes the unit: a new one needs one line
-// where it is measured and none here.
-type report struct {
-	Settings []setting `json:"settings"`
-	Figures  []figure  `json:"figures"`
-}
-
-// A setting is a circumstance of the run that figures depend on.
-type setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type figure struct {
-	Phase string  `json:"phase"`
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-}
-
-func (r *report) add(phase, name string, value float64) {
-	r.Figures = append(r.Figures, figure{phase, name, value})
-}
-
-func (r *report) get(phase, name string) (value float64, ok bool) {
-	for _, f := range r.Figures {
-		if f.Phase == phase && f.Name == name {
-			return f.Value, true
-		}
-	}
-	return 0, false
-}
-
-func (r *report) setting(name string) string {
-	for _, s := range r.Settings {
-		if s.Name == name {
-			return s.Value
-		}
-	}
-	return "-"
-}
-
-// writeFile stores the report as JSON.
-func (r *report) writeFile(path string) error {
-	content, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding report: %w", err)
-	}
-	return os.WriteFile(path, append(content, '\n'), 0o644)
-}
-
-func readReport(path string) (*report, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	r := &report{}
-	if err := json.Unmarshal(content, r); err != nil {
-		return nil, fmt.Errorf("reading report %s: %w", path, err)
-	}
-	return r, nil
-}
-
-// writeReports shows the settings, then the figures phase by phase: those of one report, or those of two and the change in percent.
+// Write shows the settings, then the figures phase by phase: those of one report, or those of two and the change in percent.
 // What only one of them has is shown too.
-func writeReports(w io.Writer, all ...*report) error {
+func Write(w io.Writer, all ...*Report) error {
 	columns := []string{""}
 	if len(all) == 2 {
 		columns = []string{"before", "after", "change"}
@@ -98,21 +33,24 @@ func writeReports(w io.Writer, all ...*report) error {
 	for _, name := range settings {
 		var values []string
 		for _, r := range all {
-			values = append(values, r.setting(name))
+			values = append(values, r.Setting(name))
 		}
 		lines = append(lines, name+": "+strings.Join(slices.Compact(values), " -> "))
+	}
+	if len(all) == 2 {
+		lines = append(lines, aligned(ratios(all[0], all[1]))...)
 	}
 	for _, phase := range phases {
 		rows = append(rows, nil, append([]string{strings.ToUpper(phase)}, columns...))
 		for _, name := range names[phase] {
 			cells, values := []string{"  " + name}, []float64{}
 			for _, r := range all {
-				value, ok := r.get(phase, name)
+				value, ok := r.Get(phase, name)
 				if !ok {
 					cells = append(cells, "-")
 					continue
 				}
-				cells, values = append(cells, number(value)), append(values, value)
+				cells, values = append(cells, Number(value)), append(values, value)
 			}
 			switch {
 			case len(values) == 2:
@@ -125,6 +63,28 @@ func writeReports(w io.Writer, all ...*report) error {
 	}
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, aligned(rows)...), "\n"))
 	return err
+}
+
+// headlines are the figures whose ratios a comparison shows first.
+func headlines() []string {
+	return []string{
+		"seconds to ready on a new folder", "seconds to ready on an existing folder", "MB resident at rest", "MB anonymous at rest",
+		"percent of a core at rest", "seconds", "seconds from start to all observed", "p50 milliseconds", "API requests per object",
+		"controllers: CPU seconds", "controllers: peak MB anonymous", "KB of live heap per object",
+	}
+}
+
+// ratios returns the rows with the ratios of two reports: less than 1 is less than before.
+func ratios(before, after *Report) [][]string {
+	rows := [][]string{nil, {"RATIOS", "after / before"}}
+	for _, f := range before.Figures {
+		now, ok := after.Get(f.Phase, f.Name)
+		if !ok || f.Value == 0 || !slices.Contains(headlines(), f.Name) || strings.HasSuffix(f.Phase, "at once") {
+			continue
+		}
+		rows = append(rows, []string{"  " + f.Phase + ": " + f.Name, Number(now / f.Value)})
+	}
+	return rows
 }
 
 func appendNew(all []string, s string) []string {
@@ -167,22 +127,12 @@ func change(before, after float64) string {
 	return fmt.Sprintf("%+.1f %%", (after-before)/math.Abs(before)*100)
 }
 
-// number shows three digits or more, and no more decimals than these need.
-func number(value float64) string {
+// Number shows three digits or more, and no more decimals than these need.
+func Number(value float64) string {
 	if value == 0 || math.Abs(value) >= 100 || value == math.Trunc(value) {
 		return strconv.FormatFloat(value, 'f', 0, 64)
 	}
 	decimals := 2 - int(math.Floor(math.Log10(math.Abs(value))))
 	text := strconv.FormatFloat(value, 'f', min(decimals, 6), 64)
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
-}
-
-// percentile sorts durations and returns a percentile of them by the nearest-rank method; zero for none.
-func percentile(of []time.Duration, percent float64) time.Duration {
-	if len(of) == 0 {
-		return 0
-	}
-	slices.Sort(of)
-	rank := int(float64(len(of))*percent/100 + 0.9999999)
-	return of[min(max(rank, 1), len(of))-1]
 }

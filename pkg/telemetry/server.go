@@ -1,0 +1,58 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// A Server serves the metrics of the process to Prometheus at /metrics.
+type Server struct {
+	Listen   string           // host:port; empty for none
+	GiveWay  bool             // run without metrics if another program has the address
+	OnListen func(url string) // called once metrics are served there; optional
+}
+
+// AddTo listens from now on, and serves while the manager runs.
+func (s Server) AddTo(mgr manager.Manager) error {
+	listener, err := s.listen(mgr.GetLogger())
+	if listener == nil || err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	patience := 5 * time.Second
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	return mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: listener, ShutdownTimeout: &patience})
+}
+
+func (s Server) listen(log logr.Logger) (net.Listener, error) {
+	if s.Listen == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", s.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && s.GiveWay:
+		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", s.Listen)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("serving metrics: %w (the flag is --metrics-listen)", err)
+	}
+	url := "http://" + listener.Addr().String() + "/metrics"
+	log.Info("Metrics are served", "url", url)
+	if s.OnListen != nil {
+		s.OnListen(url)
+	}
+	return listener, nil
+}
