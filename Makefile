@@ -7,6 +7,9 @@ SHELL       := /bin/bash
 # A fresh machine often has Go unpacked but not on PATH.
 export PATH := $(PATH):/usr/local/go/bin
 
+# One program for every Linux: with cgo it would need the C library of the machine that built it, and be a fifth larger.
+export CGO_ENABLED := 0
+
 GO    ?= go
 TOOL  := $(GO) tool -modfile=tools/go.mod
 
@@ -104,6 +107,16 @@ fuzz: ## Random lives of managed resources, random settings and templates (FUZZT
 bench: build ## Measure requests, CPU and memory of managed resources (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
 	@exec bin/bench --objects $(or $(N),1000) --latency $(or $(LATENCY),0) $(if $(JSON),--json '$(JSON)') $(ARGS)
+
+.PHONY: bench-compare
+bench-compare: build ## Measure another commit and this tree in turn (REF=v1.0 N=1000 LATENCY=0 ROUNDS=2)
+	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
+	@exec bin/bench against '$(REF)' --objects $(or $(N),1000) --latency $(or $(LATENCY),0) --rounds $(or $(ROUNDS),2) $(ARGS)
+
+.PHONY: bench-report
+bench-report: ## Measure, and write docs/performance.md (N=1000)
+	@$(MAKE) --no-print-directory bench JSON=bin/bench.json
+	bin/bench page bin/bench.json docs
 
 .PHONY: verify
 verify: ## Check format, go.mod, generated files, vet and staticcheck
