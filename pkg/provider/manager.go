@@ -37,6 +37,7 @@ type ManagerConfig struct {
 	LeaseName, LeaseNamespace string                     // identify the lease. Required with LeaderElect.
 	HealthListen              string                     // the host:port of /healthz and /readyz. Default: none.
 	MetricsListen             string                     // the host:port of /metrics. Default: none.
+	MetricsPort               string                     // the port of an earlier start, taken instead of port 0 while it is free
 	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
 	OnMetrics                 func(url string)           // called once metrics are served there
 	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
@@ -103,7 +104,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, telemetry.Server{Listen: cfg.MetricsListen, GiveWay: cfg.MetricsGiveWay, OnListen: cfg.OnMetrics}.AddTo(mgr)
+	return mgr, telemetry.Server{
+		Listen: cfg.MetricsListen, Former: cfg.MetricsPort, GiveWay: cfg.MetricsGiveWay, OnListen: cfg.OnMetrics,
+	}.AddTo(mgr)
 }
 
 // An ownManager has a logger for our controllers beside that of controller-runtime, which logs each start of a watch.

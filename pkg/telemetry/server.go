@@ -20,6 +20,7 @@ import (
 // A Server serves the metrics of the process to Prometheus at /metrics.
 type Server struct {
 	Listen   string           // host:port; empty for none
+	Former   string           // port of an earlier start, taken instead of port 0 while it is free; optional
 	GiveWay  bool             // run without metrics if another program has the address
 	OnListen func(url string) // called once metrics are served there; optional
 }
@@ -41,7 +42,10 @@ func (s Server) listen(log logr.Logger) (net.Listener, error) {
 	if s.Listen == "" {
 		return nil, nil
 	}
-	listener, err := net.Listen("tcp", s.Listen)
+	listener, err := s.listenAgain()
+	if listener == nil {
+		listener, err = net.Listen("tcp", s.Listen)
+	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && s.GiveWay:
 		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", s.Listen)
@@ -55,4 +59,13 @@ func (s Server) listen(log logr.Logger) (net.Listener, error) {
 		s.OnListen(url)
 	}
 	return listener, nil
+}
+
+// listenAgain returns nil if there is no former port, or it is not free.
+func (s Server) listenAgain() (net.Listener, error) {
+	host, port, err := net.SplitHostPort(s.Listen)
+	if err != nil || port != "0" || s.Former == "" {
+		return nil, err
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, s.Former))
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -193,6 +192,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		LeaseNamespace: namespace,
 		HealthListen:   cfg.HealthListen,
 		MetricsListen:  cfg.Metrics.Address,
+		MetricsPort:    cfg.Metrics.Former,
 		MetricsGiveWay: !cfg.Metrics.Chosen,
 		OnMetrics:      cfg.OnMetrics,
 		Reconcilers:    reconcilers,
@@ -221,6 +221,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 type MetricsAddress struct {
 	Address string
 	Chosen  bool
+	Former  string // port of an earlier start, for Prometheus, which has it
 }
 
 // String implements pflag.Value.
@@ -236,20 +237,4 @@ func (a *MetricsAddress) Set(address string) error {
 	}
 	a.Address, a.Chosen = address, true
 	return nil
-}
-
-// kept is the address with the port of an earlier start instead of port 0, if that is free: Prometheus has it.
-func (a MetricsAddress) kept(dataDir string) string {
-	host, port, _ := net.SplitHostPort(a.Address) // Set has checked it
-	former, err := os.ReadFile(datadir.MetricsPortPath(dataDir))
-	if port != "0" || err != nil {
-		return a.Address
-	}
-	address := net.JoinHostPort(host, string(former))
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return a.Address
-	}
-	_ = listener.Close()
-	return address
 }

@@ -88,7 +88,9 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	}
 	metrics := ""
 	onMetrics := func(url string) { metrics = url }
-	p.Controllers.Metrics.Address = p.Controllers.Metrics.kept(p.DataDir)
+	if former, err := os.ReadFile(datadir.MetricsPortPath(p.DataDir)); err == nil {
+		p.Controllers.Metrics.Former = string(former)
+	}
 	if err := p.startControllers(ctx, running, server, definitions, onMetrics, log); err != nil {
 		return datadir.RunFile{}, err
 	}
