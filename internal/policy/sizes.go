@@ -23,7 +23,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 64_930
-	mostTests      = 57_370
+	mostTests      = 57_390
 	mostPackage    = 1500  // of code
 	mostManaged    = 5_570 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1515  // of code that publishes and copies connection Secrets
