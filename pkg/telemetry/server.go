@@ -42,10 +42,7 @@ func (s Server) listen(log logr.Logger) (net.Listener, error) {
 	if s.Listen == "" {
 		return nil, nil
 	}
-	listener, err := s.listenAgain()
-	if listener == nil {
-		listener, err = net.Listen("tcp", s.Listen)
-	}
+	listener, err := s.open()
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && s.GiveWay:
 		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", s.Listen)
@@ -61,11 +58,12 @@ func (s Server) listen(log logr.Logger) (net.Listener, error) {
 	return listener, nil
 }
 
-// listenAgain returns nil if there is no former port, or it is not free.
-func (s Server) listenAgain() (net.Listener, error) {
-	host, port, err := net.SplitHostPort(s.Listen)
-	if err != nil || port != "0" || s.Former == "" {
-		return nil, err
+// open takes the former port while it is free, instead of port 0.
+func (s Server) open() (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(s.Listen); err == nil && port == "0" && s.Former != "" {
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, s.Former)); err == nil {
+			return l, nil
+		}
 	}
-	return net.Listen("tcp", net.JoinHostPort(host, s.Former))
+	return net.Listen("tcp", s.Listen)
 }

@@ -31,7 +31,8 @@ import (
 // serviceAccountIssuer is the issuer and the audience of service account tokens.
 const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// maxStreams is how many requests and watches a connection carries at a time, as for servers of extensions.
+// maxStreams is how many requests and watches a connection carries at a time. The default, 100, is fewer than a process with many
+// kinds has watches; 1000 is what Kubernetes recommends to servers of extensions.
 const maxStreams = 1000
 
 const (
@@ -51,7 +52,6 @@ func serverOptions(c Config, tokens *tokenGetter) *options.Options {
 	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
 	o.SecureServing.BindAddress = listener.Addr().(*net.TCPAddr).IP
 	o.SecureServing.ServerCert.CertKey = genericoptions.CertKey{CertFile: keys.ServingPath(), KeyFile: keys.ServingPath()}
-	// The default of 100 is fewer than a process with many kinds has watches: at the limit, requests fail with PROTOCOL_ERROR.
 	o.SecureServing.HTTP2MaxStreamsPerConnection = maxStreams
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
 	o.GenericServerRunOptions.ShutdownSendRetryAfter = true // requests in flight are answered before connections close
