@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 )
 
-// A connection at its limit refuses requests that a client may send, so watches must not fill it.
+// A client opens one more connection for each limit that its watches reach.
 func TestOneConnectionCarriesTheWatchesOfManyKinds(t *testing.T) {
 	t.Parallel()
 	const watches = 150
