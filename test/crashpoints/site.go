@@ -248,10 +248,18 @@ func (s *site) follow(p *fault.Process) {
 
 func mergePatch(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 
-// clear deletes all objects, Secrets and external resources in any state, claims first. No process may run.
+// clear deletes all objects, Secrets and external resources in any state, and repeats what fails. No process may run.
 func (s *site) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
+	if err := testkit.Poll(ctx, func() error { return errors.Join(s.removeObjects(ctx), s.empty(ctx)) }); err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return nil
+}
+
+// removeObjects deletes all objects and Secrets, claims first.
+func (s *site) removeObjects(ctx context.Context) error {
 	all, err := listed[client.Object](ctx, s)
 	secrets := &corev1.SecretList{}
 	err = errors.Join(err, s.client.List(ctx, secrets, client.InNamespace(s.namespace)))
@@ -261,10 +269,7 @@ func (s *site) clear(ctx context.Context) error {
 	for _, o := range append(all, s.configurations()...) {
 		err = errors.Join(err, testkit.Remove(ctx, s.client, o))
 	}
-	if err = errors.Join(err, s.empty(ctx)); err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
-	}
-	return nil
+	return err
 }
 
 // close deletes the site from the API server. The project stays in the cloud.
