@@ -6,12 +6,14 @@ package idle
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -57,26 +59,18 @@ type listWatch struct {
 
 // WatchWithContext is how an informer asks for the objects that exist, too. One that lists them first does not wait.
 func (l listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	if o.SendInitialEvents == nil || !*o.SendInitialEvents || l.isUsed() {
-		return l.ListerWatcherWithContext.WatchWithContext(ctx, o)
-	}
-	none, err := l.none()
-	if err != nil {
-		return nil, err
-	}
-	events := make(chan watch.Event, 1)
-	events <- watch.Event{Type: watch.Bookmark, Object: none}
-	w := watch.NewProxyWatcher(events)
-	go func() {
-		defer close(events)
-		select {
-		case <-l.used:
-			l.forward(ctx, events, w.StopChan(), o.TimeoutSeconds)
-		case <-w.StopChan():
-		case <-ctx.Done():
+	lists := o.SendInitialEvents != nil && *o.SendInitialEvents
+	switch {
+	case lists && !l.isUsed():
+		return l.watchIdle(ctx, o.TimeoutSeconds)
+	case !lists && o.ResourceVersion == anyVersion:
+		w, err := l.watchAll(ctx, o.TimeoutSeconds)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	return w, nil
+		return proxy(0, func(events chan<- watch.Event, stopped <-chan struct{}) { forward(w, events, stopped) }), nil
+	}
+	return l.ListerWatcherWithContext.WatchWithContext(ctx, o)
 }
 
 func (l listWatch) isUsed() bool {
@@ -88,8 +82,29 @@ func (l listWatch) isUsed() bool {
 	}
 }
 
-// none tells an informer that it has seen all objects.
-func (l listWatch) none() (runtime.Object, error) {
+// watchIdle answers that there are no objects, and continues with those that come.
+func (l listWatch) watchIdle(ctx context.Context, timeout *int64) (watch.Interface, error) {
+	end, err := l.endOfList()
+	if err != nil {
+		return nil, err
+	}
+	return proxy(1, func(events chan<- watch.Event, stopped <-chan struct{}) {
+		events <- watch.Event{Type: watch.Bookmark, Object: end}
+		select {
+		case <-l.used:
+		case <-stopped:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if w, err := l.watchAll(ctx, timeout); err == nil { // else the reflector repeats it
+			forward(w, events, stopped)
+		}
+	}), nil
+}
+
+// endOfList returns the event that ends a list.
+func (l listWatch) endOfList() (runtime.Object, error) {
 	o := l.example.DeepCopyObject()
 	m, err := meta.Accessor(o)
 	if err != nil {
@@ -100,29 +115,69 @@ func (l listWatch) none() (runtime.Object, error) {
 	return o, nil
 }
 
-// forward sends the events of a watch. If it ends, or cannot begin, the informer watches again, from the version that it has.
-func (l listWatch) forward(ctx context.Context, events chan<- watch.Event, stopped <-chan struct{}, timeout *int64) {
-	w, err := l.ListerWatcherWithContext.WatchWithContext(ctx, metav1.ListOptions{
-		ResourceVersion: anyVersion, AllowWatchBookmarks: true, TimeoutSeconds: timeout,
+// watchAll watches from the beginning. A bookmark ends the existing objects.
+func (l listWatch) watchAll(ctx context.Context, timeout *int64) (watch.Interface, error) {
+	return l.ListerWatcherWithContext.WatchWithContext(ctx, metav1.ListOptions{
+		ResourceVersion: anyVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents: new(true), AllowWatchBookmarks: true, TimeoutSeconds: timeout,
 	})
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	for {
+}
+
+// proxy returns a watch of the events that run sends, which ends with it.
+func proxy(size int, run func(events chan<- watch.Event, stopped <-chan struct{})) watch.Interface {
+	events := make(chan watch.Event, size)
+	w := watch.NewProxyWatcher(events)
+	go func() {
+		defer close(events)
+		run(events, w.StopChan())
+	}()
+	return w
+}
+
+// forward sends the existing objects once all have arrived, in the order of their versions, and then each change. The server sends
+// them in the order of their names, but a reflector continues after the last version that it got, and would never get the others
+// if the watch broke in between.
+func forward(from watch.Interface, events chan<- watch.Event, stopped <-chan struct{}) {
+	defer from.Stop()
+	var existing []watch.Event
+	for complete := false; ; {
 		var event watch.Event
 		var open bool
 		select {
-		case event, open = <-w.ResultChan():
+		case event, open = <-from.ResultChan():
 		case <-stopped:
 		}
 		if !open {
 			return
 		}
-		select {
-		case events <- event:
-		case <-stopped:
-			return
+		next := []watch.Event{event}
+		switch {
+		case complete || event.Type == watch.Error:
+		case event.Type == watch.Added:
+			existing = append(existing, event)
+			continue
+		default:
+			slices.SortFunc(existing, compareVersions)
+			existing, next, complete = nil, append(existing, event), true
+		}
+		for _, event := range next {
+			select {
+			case events <- event:
+			case <-stopped:
+				return
+			}
 		}
 	}
+}
+
+func compareVersions(a, b watch.Event) int {
+	version := func(e watch.Event) string {
+		m, err := meta.Accessor(e.Object)
+		if err != nil {
+			return ""
+		}
+		return m.GetResourceVersion()
+	}
+	order, _ := resourceversion.CompareResourceVersion(version(a), version(b)) // what the server sent has a version
+	return order
 }

@@ -4,9 +4,11 @@
 package idle_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -28,10 +30,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
-// A gate counts the requests for the kind of the test and refuses some.
+// A gate counts the requests for the kind of the test, refuses some, and ends some responses after the first line.
 type gate struct {
 	http.RoundTripper
-	requests, refusals atomic.Int32
+	requests, refusals, cuts atomic.Int32
 }
 
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -41,7 +43,28 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("refused")
 		}
 	}
-	return g.RoundTripper.RoundTrip(r)
+	response, err := g.RoundTripper.RoundTrip(r)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/configmaps") && g.cuts.Add(-1) >= 0 {
+		response.Body = &firstLine{ReadCloser: response.Body}
+	}
+	return response, err
+}
+
+// A firstLine ends after the first line.
+type firstLine struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (f *firstLine) Read(p []byte) (int, error) {
+	if f.ended {
+		return 0, io.EOF
+	}
+	n, err := f.ReadCloser.Read(p)
+	if end := bytes.IndexByte(p[:n], '\n'); end >= 0 {
+		n, f.ended = end+1, true
+	}
+	return n, err
 }
 
 func TestInformerBeginsWithTheFirstObject(t *testing.T) {
@@ -50,14 +73,16 @@ func TestInformerBeginsWithTheFirstObject(t *testing.T) {
 	untyped.SetGroupVersionKind(kind)
 	metadata.SetGroupVersionKind(kind)
 	for name, tc := range map[string]struct {
-		form     client.Object
-		refusals int32
+		form           client.Object
+		refusals, cuts int32
 	}{
-		"typed (N83)":                    {form: &corev1.ConfigMap{}},
-		"untyped (N83)":                  {form: untyped},
-		"only metadata (N83)":            {form: metadata},
-		"the watch is refused (N83)":     {form: &corev1.ConfigMap{}, refusals: 1},
-		"the server is away twice (N83)": {form: metadata, refusals: 2},
+		"typed (N83)":                      {form: &corev1.ConfigMap{}},
+		"untyped (N83)":                    {form: untyped},
+		"only metadata (N83)":              {form: metadata},
+		"the watch is refused (N83)":       {form: &corev1.ConfigMap{}, refusals: 1},
+		"the server is away twice (N83)":   {form: metadata, refusals: 2},
+		"a watch ends among objects (N83)": {form: untyped, cuts: 1},
+		"two watches end among them (N83)": {form: untyped, cuts: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,9 +125,17 @@ func TestInformerBeginsWithTheFirstObject(t *testing.T) {
 				t.Errorf("%d requests for a kind without objects", n)
 			}
 			first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "first", Labels: map[string]string{"is": "new"}}}
+			later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "another"}} // of an earlier name
 			server.refusals.Store(tc.refusals)
-			close(used)
+			server.cuts.Store(tc.cuts)
+			if tc.cuts == 0 {
+				close(used)
+			}
 			must(t, env.Client.Create(t.Context(), first))
+			must(t, env.Client.Create(t.Context(), later))
+			if tc.cuts > 0 {
+				close(used)
+			}
 			has("new")
 			first.Labels["is"] = "changed"
 			must(t, env.Client.Update(t.Context(), first))
