@@ -116,12 +116,23 @@ func (d *driver) findData(r record) (bool, error) {
 	return d.FindData(r.Port != 0) // a port is chosen after the data was created
 }
 
-// fill creates an empty append-only file, so that data without one has lost it.
+// fill creates an empty append-only file, so that data without one has lost it. It follows no link out of the data.
 func (d *driver) fill(data string) error {
-	folder, first, index := filepath.Join(data, appendFolder), filepath.Join(data, appendFolder, appendFirst), filepath.Join(data, appendIndex)
-	return errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(first, nil, 0o600),
-		os.WriteFile(index, []byte("file "+appendFirst+" seq 1 type i\n"), 0o600),
-		d.Owner.Own(folder), d.Owner.Own(first), d.Owner.Own(index))
+	root, err := os.OpenRoot(data)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // only a folder
+	if err = root.MkdirAll(appendFolder, 0o700); err == nil && os.Geteuid() == 0 {
+		err = root.Lchown(appendFolder, d.Owner.UID, d.Owner.GID)
+	}
+	if err == nil {
+		err = host.WriteIn(data, filepath.Join(appendFolder, appendFirst), "")
+	}
+	if err == nil {
+		err = host.WriteIn(data, appendIndex, "file "+appendFirst+" seq 1 type i\n")
+	}
+	return err
 }
 
 func (d *driver) start(with host.Program, port int, r record) (*host.Server, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,6 +162,28 @@ func TestUnusedData(t *testing.T) {
 			}
 			if _, errIndex := os.Stat(filepath.Join(d.Data(), appendIndex)); (errIndex != nil) != (tc.want != "") {
 				t.Error(errIndex)
+			}
+		})
+	}
+}
+
+// The account of the servers can put links into data that is not complete yet.
+func TestNewDataIsWrittenNowhereElse(t *testing.T) {
+	t.Parallel()
+	for name, link := range map[string]string{"a link to a folder": appendFolder, "a link to a file": appendIndex} {
+		t.Run(name, func(t *testing.T) {
+			d, outside := newDriver(t), t.TempDir()
+			unfinished := d.Data() + ".new"
+			err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(unfinished, link)), 0o700), os.Symlink(outside, filepath.Join(unfinished, link)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = d.Prepare(t.Context(), record{Status: sdk.StatusCreating}, []host.Program{{}})
+			if entries, readErr := os.ReadDir(outside); readErr != nil || len(entries) > 0 {
+				t.Errorf("wrote %v outside, %v; %v", entries, readErr, err)
+			}
+			if info, statErr := os.Stat(outside); statErr != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+				t.Errorf("the folder outside has another owner, %v", statErr)
 			}
 		})
 	}

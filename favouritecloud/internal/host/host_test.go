@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -157,5 +158,38 @@ func TestChildIsFoundEndedAndReaped(t *testing.T) {
 	}
 	if _, err := Open(child.Pid()); !errors.Is(err, ErrEnded) {
 		t.Errorf("opening an ended process: %v", err)
+	}
+}
+
+// Users of a database server can replace any file of its data.
+func TestFilesOfUsers(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	at := func(name string) string { return filepath.Join(data, name) }
+	outside := filepath.Join(t.TempDir(), "outside")
+	err := errors.Join(os.WriteFile(outside, []byte("x"), 0o600), os.WriteFile(at("file"), []byte("content"), 0o600), os.Mkdir(at("folder"), 0o700),
+		os.WriteFile(at("endless"), nil, 0o600), os.Truncate(at("endless"), 1<<40),
+		os.Symlink(outside, at("link")), os.Symlink("file", at("inside")), unix.Mkfifo(at("pipe"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		length int
+		err    string
+	}{
+		"file":    {length: len("content")},
+		"inside":  {length: len("content")},
+		"endless": {length: maxSmallFile},
+		"folder":  {err: "not a regular file"},
+		"pipe":    {err: "not a regular file"},
+		"link":    {err: "escapes"},
+		"none":    {err: "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := ReadIn(data, name)
+			if len(content) != tc.length || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%d bytes, %v", len(content), err)
+			}
+		})
 	}
 }

@@ -7,11 +7,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // MarkFile is in the data of every server, which it tells from that of all others: the name of the server's folder and its mark. It stays
@@ -60,14 +63,30 @@ func (f *Folder) TakeOver() (mark string, err error) {
 	return mark, WriteIn(f.Data(), MarkFile, f.label()+mark+"\n")
 }
 
-// ReadIn reads a small file of a folder that users of a server may write to: it follows no link out of it.
+// maxSmallFile is how much of a file ReadIn reads.
+const maxSmallFile = 64 << 10
+
+// ReadIn reads a small file of a folder that users of a server may write to: it follows no link out of it, waits for no pipe, and reads
+// no endless file.
 func ReadIn(folder, name string) (string, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close() // only read
-	content, err := root.ReadFile(name)
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() // only read
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", filepath.Join(folder, name))
+	}
+	if err != nil {
+		return "", err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxSmallFile))
 	return string(content), err
 }
 
