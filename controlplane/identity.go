@@ -25,7 +25,8 @@ type CopyError struct{ DataDir, Original string }
 
 func (e *CopyError) Error() string {
 	return fmt.Sprintf("%[1]s is a copy of %[2]s, and both would manage the same resources. Start %[2]s, or delete it if the copy is to "+
-		"replace it. Delete only the folder itself: if its cloud/instances is a link, that leads to the data of the servers of both. For a second control plane, run bowline backup FILE --data-dir %[2]s, and bowline restore FILE into an empty folder",
+		"replace it. Delete only the folder itself: if its cloud/instances is a link, that leads to the data of the servers of both. "+
+		"For a second control plane, run bowline backup FILE --data-dir %[2]s, and bowline restore FILE into an empty folder",
 		e.DataDir, e.Original)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
 )
 
-// spaceForStart is what remains free after a start, for its own writes and those that follow until somebody frees some. A server that
+// spaceForStart is what remains free after a start, for its own writes and those that follow until some is freed. A server that
 // started with less would soon end at a write that fails. The first start of a folder creates objects, which needs more.
 const spaceForStart = apiserver.SpaceForCreate / 8
 

@@ -136,7 +136,7 @@ func (s Publisher) write(
 	return created, s.Client.Create(ctx, created)
 }
 
-// patch changes a Secret, unless it changed meanwhile, or its data must not change: nobody can take back that it is immutable.
+// patch changes a Secret, unless it changed meanwhile or is immutable, which cannot be undone.
 func (s Publisher) patch(ctx context.Context, have, changed *corev1.Secret) error {
 	if ptr.Deref(have.Immutable, false) && !maps.EqualFunc(have.Data, changed.Data, bytes.Equal) {
 		return fmt.Errorf("secret %s/%s is immutable and cannot get new content: pause the object (annotation %s: \"true\"), end its use by a "+
@@ -148,7 +148,7 @@ func (s Publisher) patch(ctx context.Context, have, changed *corev1.Secret) erro
 }
 
 // AnnotationKeySecret on a managed resource is namespace and name of the Secret that has its connection details, which is the former one after
-// the object named another, until that has all of them. An owner reference alone would not do: anybody can write one.
+// the object named another, until that has all of them. An owner reference proves nothing, since users can write one.
 const AnnotationKeySecret = "bowline.dev/connection-secret"
 
 // Recorded returns the Secret that AnnotationKeySecret names, and whether it is the one that the object names in its spec, or there is none.

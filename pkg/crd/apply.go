@@ -210,13 +210,14 @@ func (i *installer) awaitUsable(ctx context.Context, definitions []*apiextension
 	polls := 0
 	_ = wait.PollUntilContextCancel(ctx, usablePoll, true, func(ctx context.Context) (done bool, _ error) {
 		found, err := i.discover()
+		denied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 		polls++
 		done = true
 		for n, d := range definitions {
 			if d == nil || refused[n] != nil {
 				continue
 			}
-			if errs[n] = cmp.Or(err, found.lacks(d)); errs[n] == nil {
+			if errs[n] = cmp.Or(err, found.lacks(d)); errs[n] == nil || denied {
 				continue
 			}
 			if polls%namesPolls == 0 {

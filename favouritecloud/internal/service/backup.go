@@ -88,7 +88,7 @@ func (f *fleet[Spec]) copyServer(ctx context.Context, r Record[Spec], save func(
 		if free, _ := f.free(w.folder.Path); free < copyReserve || errors.Is(err, unix.ENOSPC) || time.Now().After(deadline) {
 			return err
 		}
-		if !reported && waits(f.path(r)+": "+err.Error()) != nil { // nobody reads the copy any more
+		if !reported && waits(f.path(r)+": "+err.Error()) != nil { // the reader of the copy is gone
 			return err
 		}
 		reported = true

@@ -231,7 +231,7 @@ func (r *request) observeManaged() func(context.Context, *unstructured.Unstructu
 	}
 }
 
-// withdraw takes back a request that cannot be met, unless another one replaced it: the object would fail until someone does so.
+// withdraw takes back a request that cannot be met, unless another one replaced it: the object would fail until it is withdrawn.
 func (r *request) withdraw(ctx context.Context, because error) error {
 	now := r.cluster.Get(ctx, r.object.Kind.GroupKind(), client.ObjectKeyFromObject(r.object.Object))
 	if now.Presence != inspect.Present || !meta.GetRotateCredentialsAt(now.Object).Equal(r.Requested) {

@@ -255,7 +255,7 @@ func (k *classKind) usable() bool { return k != nil && k.informer != nil && !k.i
 
 func nameOfOwn(k schema.GroupVersionKind) string { return "classes of kind " + k.GroupKind().String() }
 
-// run keeps the classes up to date and notifies listeners, once someone asks for them.
+// run keeps the classes up to date and notifies listeners, from the first request for them on.
 func (c *Classes) run(ctx context.Context) error {
 	retry, wait := time.NewTimer(minBackoff), minBackoff
 	retry.Stop()

@@ -245,9 +245,9 @@ func (s *server) checkDatabase(ctx context.Context, r *tenantRequest) (exists bo
 func (s *server) reserve(ctx context.Context, r *tenantRequest) (release func(), err error) {
 	wanted, had := ptr.Deref(r.Parameters.ConnectionLimit, -1), 0
 	if r.Have != nil {
-		had = r.Have.Reserved
+		had = max(r.Have.Reserved, 0) // no limit promises nothing
 	}
-	if wanted <= had || had < 0 { // no limit is no promise
+	if wanted <= had {
 		return func() {}, nil
 	}
 	if err := s.reserving.Acquire(ctx, 1); err != nil {

@@ -269,7 +269,8 @@ func getMembership(ctx context.Context, e executor, g *Grant) (*Grant, error) {
 	var members int
 	var missing []string
 	err := e.QueryRow(ctx, `
-		SELECT ARRAY(SELECT n FROM unnest(ARRAY[$1::text, $2]) n WHERE n <> $3 AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n)), count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
+		SELECT ARRAY(SELECT n FROM unnest(ARRAY[$1::text, $2]) n WHERE n <> $3 AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n)),
+			count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
 			bool_or((to_jsonb(m)->>'inherit_option')::boolean), bool_or((to_jsonb(m)->>'set_option')::boolean)
 		FROM pg_auth_members m
 		WHERE pg_get_userbyid(m.roleid) = $1 AND pg_get_userbyid(m.member) = $2`, g.On.Role, g.Role, Public).Scan(
