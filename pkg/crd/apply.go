@@ -40,11 +40,13 @@ const (
 )
 
 const (
-	usableTimeout = 30 * time.Second      // a healthy server needs about one second
-	usablePoll    = 50 * time.Millisecond // only at program start
-	namesPolls    = 10                    // polls between two looks at names that the server may have refused
-	maxAttempts   = 5                     // after conflicts
-	parallel      = 8                     // most of the time is spent waiting for the server
+	usableTimeout   = 30 * time.Second      // a healthy server needs about one second
+	usablePoll      = 50 * time.Millisecond // only at program start
+	deletionTimeout = 3 * time.Second       // for a definition without objects
+	deletionPoll    = 250 * time.Millisecond
+	namesPolls      = 10 // polls between two looks at names that the server may have refused
+	maxAttempts     = 5  // after conflicts
+	parallel        = 8  // most of the time is spent waiting for the server
 )
 
 // A Report is what Apply did with each definition, by name.
@@ -56,8 +58,9 @@ type Report struct {
 
 // Skipped is a definition that Apply did not change although it differs.
 type Skipped struct {
-	Name   string // of the CustomResourceDefinition
-	Reason string // and what to do, for people
+	Name     string // of the CustomResourceDefinition
+	Reason   string // and what to do, for people
+	Deleting bool   // it is being deleted, and can be applied once it is gone
 }
 
 // String is one line for each skipped definition, or a count if there is none.
@@ -112,7 +115,7 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 func (r *Report) add(name string, d decision) {
 	switch {
 	case d.skip != "":
-		r.Skipped = append(r.Skipped, Skipped{Name: name, Reason: d.skip})
+		r.Skipped = append(r.Skipped, Skipped{Name: name, Reason: d.skip, Deleting: d.deleting})
 	case d.write:
 		r.Applied = append(r.Applied, name)
 	default:
@@ -153,7 +156,7 @@ func (i *installer) apply(ctx context.Context, definition *apiextensionsv1.Custo
 	metav1.SetMetaDataLabel(&wanted.ObjectMeta, LabelManagedBy, ManagedBy)
 	for range maxAttempts {
 		var installed *apiextensionsv1.CustomResourceDefinition
-		if installed, err = i.get(ctx, definition.Name); err != nil {
+		if installed, err = i.awaitDeletion(ctx, definition.Name); err != nil {
 			return d, err
 		}
 		if d, err = decide(installed, wanted); err != nil || !d.write {
@@ -174,10 +177,22 @@ func (i *installer) get(ctx context.Context, name string) (*apiextensionsv1.Cust
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading: %w", err)
-	case installed.DeletionTimestamp != nil:
-		return nil, errors.New("it is being deleted: try again when it is deleted")
 	}
 	return installed, nil
+}
+
+// awaitDeletion is get, but gives a definition that is being deleted a moment to be gone. Its objects can delay that for ever.
+func (i *installer) awaitDeletion(ctx context.Context, name string) (installed *apiextensionsv1.CustomResourceDefinition, err error) {
+	limit, cancel := context.WithTimeout(ctx, deletionTimeout)
+	defer cancel()
+	waitErr := wait.PollUntilContextCancel(limit, deletionPoll, true, func(context.Context) (bool, error) {
+		installed, err = i.get(ctx, name)
+		return err != nil || installed == nil || installed.DeletionTimestamp == nil, nil
+	})
+	if waitErr != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return installed, err
 }
 
 func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
@@ -274,8 +289,9 @@ func (found discovered) lacks(d *apiextensionsv1.CustomResourceDefinition) error
 
 // A decision is what to do with one definition.
 type decision struct {
-	write bool
-	skip  string // why it is skipped; empty if it is not
+	write    bool
+	skip     string // why it is skipped; empty if it is not
+	deleting bool
 }
 
 // decide compares the installed definition, nil for none, with the wanted one, which has defaults and the label.
@@ -286,6 +302,9 @@ func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decisi
 	if installed.Labels[LabelManagedBy] != ManagedBy {
 		return decision{skip: fmt.Sprintf("it was not installed by Bowline (no label %s=%s); "+
 			"to hand it over, set that label on it", LabelManagedBy, ManagedBy)}, nil
+	}
+	if installed.DeletionTimestamp != nil {
+		return decision{deleting: true, skip: "it is being deleted, which its objects delay; delete them, or see what bowline why says of each"}, nil
 	}
 	served := map[string]bool{}
 	for _, v := range wanted.Spec.Versions {

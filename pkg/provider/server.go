@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -16,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,7 +61,8 @@ func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefini
 }
 
 // InstallCRDs applies the definitions of all kinds of the providers, and logs those that it skips. It also applies the policies that
-// protect objects from deletion, and waits until they are in force (N39).
+// protect objects from deletion, and waits until they are in force (N39). A definition that is being deleted does not delay the
+// others, since only running controllers can complete its deletion: it is applied once it is gone, while ctx lasts.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
 	all, err := Definitions(providers...)
 	if err != nil {
@@ -70,19 +74,22 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 // InstallDefinitions is InstallCRDs for definitions that are loaded already.
 func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition,
 	providers ...Provider) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, installing := errgroup.WithContext(ctx)
 	for _, p := range providers {
 		group.Go(func() error {
-			if err := crd.Protect(ctx, cfg, p.CRDs); err != nil {
+			if err := crd.Protect(installing, cfg, p.CRDs); err != nil {
 				return fmt.Errorf("protecting objects of provider %s from deletion: %w", p.Name, err)
 			}
 			return nil
 		})
 	}
 	group.Go(func() error {
-		report, err := crd.Apply(ctx, cfg, all...)
+		report, err := crd.Apply(installing, cfg, all...)
 		for _, skipped := range report.Skipped {
 			log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
+		}
+		if deleting := beingDeleted(report, all); err == nil && len(deleting) > 0 {
+			go installLater(ctx, cfg, log, deleting)
 		}
 		return err
 	})
@@ -91,6 +98,36 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, 
 		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
 	return err
+}
+
+func beingDeleted(report crd.Report, all []*apiextensionsv1.CustomResourceDefinition) (deleting []*apiextensionsv1.CustomResourceDefinition) {
+	for _, d := range all {
+		if slices.ContainsFunc(report.Skipped, func(s crd.Skipped) bool { return s.Deleting && s.Name == d.Name }) {
+			deleting = append(deleting, d)
+		}
+	}
+	return deleting
+}
+
+const deletionPoll = 5 * time.Second // of definitions whose objects delay their deletion
+
+// installLater applies definitions that are being deleted once they are gone, until ctx ends.
+func installLater(ctx context.Context, cfg *rest.Config, log logr.Logger, deleting []*apiextensionsv1.CustomResourceDefinition) {
+	_ = wait.PollUntilContextCancel(ctx, deletionPoll, false, func(ctx context.Context) (bool, error) {
+		report, err := crd.Apply(ctx, cfg, deleting...)
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if err != nil {
+			log.Error(err, "Cannot install custom resource definitions that were deleted")
+			return false, nil
+		}
+		for _, name := range report.Applied {
+			log.Info("Custom resource definition is installed again after its deletion", "name", name)
+		}
+		deleting = beingDeleted(report, deleting)
+		return len(deleting) == 0, nil
+	})
 }
 
 // LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A

@@ -6,15 +6,19 @@ package provider_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -58,6 +62,54 @@ func TestInstallCRDs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Only running controllers complete the deletion of a definition whose objects have finalizers, so that it must not keep them from starting.
+func TestDefinitionThatIsBeingDeleted_N34(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	gv := schema.GroupVersion{Group: strings.Trim(env.Prefix, "-") + ".example.org", Version: "v1"}
+	held, other := kinds.Definition(gv, "Held", apiextensionsv1.ClusterScoped), kinds.Definition(gv, "Other", apiextensionsv1.ClusterScoped)
+	p := provider.Provider{Name: "held", CRDs: fstest.MapFS{}}
+	for _, d := range []*apiextensionsv1.CustomResourceDefinition{held, other} {
+		content, err := yaml.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.CRDs.(fstest.MapFS)[d.Name+".yaml"] = &fstest.MapFile{Data: content}
+		t.Cleanup(func() { _ = env.Client.Delete(context.Background(), d) })
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(provider.InstallCRDs(t.Context(), env.Config, logr.Discard(), p))
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gv.WithKind("Held"))
+	o.SetName("first")
+	o.SetFinalizers([]string{"example.org/hold"})
+	must(env.Client.Create(t.Context(), o))
+	must(env.Client.Delete(t.Context(), held.DeepCopy()))
+	must(env.Client.Delete(t.Context(), other.DeepCopy()))
+	must(provider.InstallCRDs(t.Context(), env.Config, logr.Discard(), p))
+	is := func(name string, deleting bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			got := &apiextensionsv1.CustomResourceDefinition{}
+			if err := env.Client.Get(ctx, client.ObjectKey{Name: name}, got); err != nil {
+				return err
+			}
+			if (got.DeletionTimestamp != nil) != deleting || !deleting && got.Labels[crd.LabelManagedBy] != crd.ManagedBy {
+				return fmt.Errorf("%s is being deleted: %t, labels %v", name, got.DeletionTimestamp != nil, got.Labels)
+			}
+			return nil
+		}
+	}
+	must(is(held.Name, true)(t.Context()))
+	must(is(other.Name, false)(t.Context()))
+	must(env.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	env.Eventually(t, "the definition is installed again", is(held.Name, false))
 }
 
 // Output and exit code of a program that cannot start. Package test/external runs a real one.

@@ -125,7 +125,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	tokens := tokenSource{client: client}
 	group, preparing := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return provider.InstallDefinitions(preparing, admin, log.Controllers(), definitions, p.Providers...)
+		return provider.InstallDefinitions(ctx, admin, log.Controllers(), definitions, p.Providers...)
 	})
 	group.Go(func() error {
 		if err := applyIdentities(preparing, admin, identities); err != nil {
