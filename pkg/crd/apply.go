@@ -135,6 +135,8 @@ func newInstaller(cfg *rest.Config) (*installer, error) {
 	typesErr := errors.Join(apiextensionsv1.AddToScheme(types), admissionv1.AddToScheme(types))
 	mapper.Add(kind(), meta.RESTScopeRoot)
 	policyKinds(mapper)
+	cfg = rest.CopyConfig(cfg)
+	cfg.ContentType = runtime.ContentTypeProtobuf // definitions are large, and decoding JSON takes long
 	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
 	d, discoveryErr := discovery.NewDiscoveryClientForConfig(cfg)
 	if err := errors.Join(typesErr, err, discoveryErr); err != nil {

@@ -58,6 +58,9 @@ type content struct {
 // YAML is slow.
 var embedded sync.Map
 
+// Forget frees the memory in which Load keeps what it read, for a program that has started.
+func Forget() { embedded.Clear() }
+
 func read(files fs.FS) (content, error) {
 	if _, ok := files.(embed.FS); !ok {
 		return parse(files)

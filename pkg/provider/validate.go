@@ -64,7 +64,8 @@ func (p Provider) layout() (*layout, error) {
 	if err := errors.Join(v.mistakes...); err != nil {
 		return nil, err
 	}
-	return &v.layout, nil
+	l := v.layout // a pointer into v would keep the definitions in memory
+	return &l, nil
 }
 
 type validator struct {

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
@@ -26,8 +25,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	aggregatorserver "k8s.io/kube-aggregator/pkg/apiserver"
-	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 
@@ -51,11 +48,11 @@ func (c *chain) ready(ctx context.Context) error {
 
 // buildChain wires the three servers; nothing runs yet. It waits for the store late, which elects itself meanwhile.
 func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tokens *tokenGetter) (*chain, error) {
-	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
-	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, controllers.Served(), openAPIDefinitions)
+	base, err := newShared(cfg, o)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
 	}
+	generic := base.config
 	if err := cfg.Store.WaitReady(ctx); err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	}
 
 	resolver := webhook.NewDefaultServiceResolver()
-	core, initializers, err := controlplaneapiserver.CreateConfig(o, generic, factory, storage, resolver, nil)
+	core, initializers, err := controlplaneapiserver.CreateConfig(o, generic, base.informers, base.storage, resolver, nil)
 	if err != nil {
 		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
 	}
@@ -90,20 +87,17 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 		return nil, err
 	}
 	return &chain{
-		aggregator: aggregator.GenericAPIServer, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig,
+		aggregator: aggregator.GenericAPIServer, definitions: definitions.Informers, builtins: base.informers, loopback: generic.LoopbackClientConfig,
 		client: tokens.live, used: used,
 	}, nil
 }
 
 // adjustGeneric changes settings that have no option.
 func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
-	c.OpenAPIConfig = nil            // v2 takes time and memory at every change of a definition, and current clients read v3
-	c.SkipOpenAPIInstallation = true // schemas does it
+	c.SkipOpenAPIInstallation = true // schemas does it, without v2, which takes time and memory at every change of a definition
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
 	c.RESTOptionsGetter = keepFinalizers{c.RESTOptionsGetter}
 	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return store.CheckHealth(r.Context()) }))
-	c.LoopbackClientConfig.QPS = -1
-	c.LoopbackClientConfig.WarningHandler = rest.NoWarnings{}
 	c.DisabledPostStartHooks.Insert(
 		"rbac/bootstrap-roles",                         // replaced by bootstrap, which takes a tenth of the time
 		"start-cluster-authentication-info-controller", // publishes authorities for extension API servers

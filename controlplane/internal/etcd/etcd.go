@@ -179,10 +179,11 @@ func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required, but not used
 	cfg.QuotaBackendBytes = storeQuota
 	cfg.UnsafeNoFsync = noSync
-	// A single member elects itself after one election timeout, of five ticks at least, and needs no log entries for slow followers. Each
-	// tick wakes an idle process.
-	cfg.TickMs = 20
-	cfg.ElectionMs = 100
+	// A single member elects itself after one election timeout, of five ticks at least, while the API server is built, and needs no log
+	// entries for slow followers. Each tick wakes an idle process. The entries since a snapshot are in memory, and read at the next start.
+	cfg.TickMs = 50
+	cfg.ElectionMs = 250
+	cfg.SnapshotCount = 1000
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.EnableGRPCGateway = false
 	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else every request is reported as slow

@@ -27,7 +27,7 @@ type leak struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
 	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost or OwnershipUnproven
-	Since     time.Time         `json:"since"`   // start of the create, or of the problem if that is not known
+	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
 	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels
 	Message   string            `json:"message"` // of condition Synced: what to do
@@ -83,9 +83,9 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 		return leak{}, false
 	}
 	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
-	since := meta.GetExternalCreatePending(o)
-	if since.IsZero() { // the annotation was removed with the external name
-		since = status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
+	since := status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
+	if problem == failure.CreateInterrupted {
+		since = meta.GetExternalCreatePending(o)
 	}
 	return leak{
 		Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: problem,

@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -152,8 +153,9 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 // gcPercentAtRest makes a smaller heap for more processor time: a control plane on a laptop is mostly idle.
 const gcPercentAtRest = 50
 
-// SaveMemory sets the collector's goal, unless GOGC does, and returns memory to the system.
+// SaveMemory frees what only the start needs, sets the collector's goal, unless GOGC does, and returns memory to the system.
 func SaveMemory() {
+	crd.Forget()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercentAtRest)
 		debug.FreeOSMemory()

@@ -14,9 +14,9 @@ import (
 // that keep a claim from being ready.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
-		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels of the selector, or there is no default class.",
-			"List the labels of classes: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform "+
-				"team for a class."),
+		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels of the selector, there is no default class, or no provider has classes for such claims.",
+			"Read the message. List the labels of classes: kubectl get classes --show-labels. Then correct spec.classSelector, or ask "+
+				"your platform team for a class, or for a provider that has some."),
 		event.Explain(event.Reason(xpv1.ReasonAmbiguousDefaultClass), "There are several default classes, and the claim selects none.",
 			"Select one in spec.classSelector, or ask your platform team to keep one default class."),
 		event.Explain(event.Reason(xpv1.ReasonClassNotFound),
