@@ -173,7 +173,7 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
-		return nil, fmt.Errorf("watching secret %s: the manager has stopped", key)
+		return nil, fmt.Errorf("watching secret %s: %w", key, s.ctx.Err()) // a pass that ends with the manager reports no failure
 	}
 	now := s.now()
 	s.sweep(now)
