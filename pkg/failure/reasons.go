@@ -75,7 +75,7 @@ func Explanations() []Explanation {
 			"Correct the credentials in the Secret that the ProviderConfig names."},
 		{ExternalCallFailed, "The external system answered with an error that the provider does not classify.",
 			"Read the message of condition Synced."},
-		{ExternalResourceFailed, "The external system reports that something is wrong with the resource.",
+		{ExternalResourceFailed, "The external system reports that something is wrong with the resource, or it was renamed there.",
 			"Read the message of condition Synced and check the resource in the external system."},
 		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",
 			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},

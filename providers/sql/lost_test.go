@@ -90,8 +90,7 @@ func renamedDatabases(t *testing.T, w *world) {
 	w.create(t, d)
 	w.create(t, left)
 	w.Settled(t, d, left)
-	c := w.postgres.Config()
-	admin := map[string][]byte{"username": []byte(c.Username), "password": []byte(c.Password)}
+	admin := w.admin()
 	rename := func(from, to string) {
 		t.Helper()
 		w.Eventually(t, from+" is renamed", func(context.Context) error {
@@ -122,7 +121,7 @@ func renamedDatabases(t *testing.T, w *world) {
 	}
 	for _, mg := range []resource.Managed{deleted, left} {
 		w.reports(t, mg, meta.AnnotationKeyOrphanOnDelete)
-		if failed := xpv1.FailureOf(mg); failed.Reason != failure.ExternalResourceInUse {
+		if failed := xpv1.FailureOf(mg); failed.Reason != failure.ExternalResourceFailed {
 			t.Errorf("the failure is %+v", failed)
 		}
 	}
@@ -151,8 +150,7 @@ func renamedRoles(t *testing.T, w *world) {
 	role := w.newLogin(t, "renamed-role")
 	w.Settled(t, role)
 	all := []resource.Managed{tenants[0], tenants[1], tenants[2], role}
-	c := w.postgres.Config()
-	admin := map[string][]byte{"username": []byte(c.Username), "password": []byte(c.Password)}
+	admin := w.admin()
 	rename := func(from, to string) {
 		t.Helper()
 		if err := w.open(t, admin, "postgres", fmt.Sprintf("ALTER ROLE %q RENAME TO %q", from, to)); err != nil {

@@ -235,7 +235,7 @@ func (w *world) awayForAMoment(t *testing.T, role string, grants ...resource.Man
 		}
 		for _, o := range grants {
 			if names[0] == role {
-				w.reports(t, o, fmt.Sprintf("role %q does not exist", role))
+				w.reports(t, o, fmt.Sprintf("ALTER ROLE %q RENAME TO %q", names[1], role))
 			}
 		}
 	}

@@ -55,15 +55,21 @@ func Classes() []provider.Class {
 	}
 }
 
-// kindOf returns the kind of the objects V. cascades, which may be nil, is true if their deletion includes what depends on them.
+// kindOf returns the kind of the objects V. cascades, which may be nil, is true if their deletion includes what depends on them. places,
+// which may be nil, returns in which database, or of which roles, they are.
 func kindOf[P, O, V any, T postgresql.Object[V]](
-	labels func(*V) map[string]string, cascades func(*P) bool,
+	labels func(*V) map[string]string, cascades func(*P) bool, places func(*O, *V) []place,
 ) kind.Kind[*server, P, O, V] {
 	return kind.Kind[*server, P, O, V]{
 		Identity: kind.ByName,
 		Labels:   labels,
 		Get: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
-			return get[V, T](ctx, s, r.Object, r.Want)
+			have, err := get[V, T](ctx, s, r.Object, r.Want)
+			if o, ok := r.Object.(kind.Object[P, O]); ok && places != nil && mayBeElsewhere(o, have, err, labels) {
+				want := r.Want
+				err = cmp.Or(checkPlaces[V, T](ctx, s, o, &want, places(o.Observation(), &want), labels), err)
+			}
+			return have, err
 		},
 		Create: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
 			if err := s.confine(ctx, r.Object, &r.Want); err != nil {
@@ -113,11 +119,9 @@ func getRole(ctx context.Context, s *server, mg resource.Managed, want postgresq
 	if failed != nil || len(renamed) == 0 {
 		return role, cmp.Or(failed, err)
 	}
-	return nil, failure.ForTeam(failure.ExternalResourceFailed, "the role was renamed in the server: ask your platform team to rename it back",
-		&postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("the role of this object is named %q, not %q: if it was renamed, rename it back by ALTER "+
-			"ROLE %[1]q RENAME TO %[2]q; if the annotation %[3]s was changed or lost, set that to %[1]s; if this object is to have another role "+
-			"without its objects and privileges, remove the line with bowline-uid from its comment", renamed[0], want.Name,
-			meta.AnnotationKeyExternalName)})
+	return nil, isRenamed(mg, place{kind: "role", name: &want.Name}, renamed[0], fmt.Sprintf("if the annotation %s was changed or lost, set "+
+		"that to %s; if this object is to have another role without its objects and privileges, remove the line with bowline-uid from its comment",
+		meta.AnnotationKeyExternalName, renamed[0]))
 }
 
 // getDatabase returns nil for a database from the moment that DROP DATABASE begins: its row then shows a connection limit that nobody set,
@@ -136,24 +140,12 @@ func getDatabase(ctx context.Context, s *server, mg resource.Managed, want postg
 	if !postgresql.IsNotFound(err) || oid == 0 || !meta.WasDeleted(mg) && meta.CheckRecreate(mg, time.Now()) == nil {
 		return d, err
 	}
-	name, labels, failed := s.DatabaseWithOID(ctx, oid)
+	name, labels, failed := s.WithOID(ctx, "database", oid)
 	if unlessNotFound(failed) != nil || ownerLabel(labels) != string(mg.GetUID()) { // identifiers of another server mean nothing
 		return nil, cmp.Or(unlessNotFound(failed), err)
 	}
-	return nil, renamedDatabase(mg, name, want.Name)
-}
-
-// renamedDatabase is the error about an object whose database has another name now, perhaps to keep it.
-func renamedDatabase(mg resource.Managed, now, name string) error {
-	reason, team := failure.ExternalResourceFailed, "the database was renamed in the server: ask your platform team to rename it back"
-	other := fmt.Sprintf("to create an empty one, set the annotation %s to %q", meta.AnnotationKeyRecreate, mg.GetUID())
-	if meta.WasDeleted(mg) {
-		reason, team = failure.ExternalResourceInUse, "the database was renamed in the server: ask your platform team whether to keep it"
-		other = fmt.Sprintf("to keep it, set the annotation %s: \"true\"", meta.AnnotationKeyOrphanOnDelete)
-	}
-	return failure.ForTeam(reason, team, &postgresql.Error{Code: postgresql.CodeBadValue, Message: fmt.Sprintf("the database of this object is named %q, not %q: "+
-		"rename it back by ALTER DATABASE %[1]q RENAME TO %[2]q, or, if the annotation %[3]s was changed or lost, set that to %[1]s; %[4]s",
-		now, name, meta.AnnotationKeyExternalName, other)})
+	return nil, isRenamed(mg, place{kind: "database", name: &want.Name}, name, fmt.Sprintf("if the annotation %s was changed or lost, set "+
+		"that to %s; %s", meta.AnnotationKeyExternalName, name, keepOr(mg, "an empty one")))
 }
 
 // hadOID is that of the database which the object had, or zero.
@@ -183,7 +175,7 @@ func isUnfinished(mg resource.Managed, d *postgresql.Database) bool {
 func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
 	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
-		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true })
+		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true }, nil)
 	create := k.Create
 	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
 		full := r.Want
@@ -222,7 +214,7 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role] {
 	type request = kind.Request[v1alpha1.RoleParameters, postgresql.Role]
 	k := kindOf[v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role](
-		func(r *postgresql.Role) map[string]string { return r.Labels }, nil)
+		func(r *postgresql.Role) map[string]string { return r.Labels }, nil, nil)
 	create, update := k.Create, k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
 		role, err := getRole(ctx, s, r.Object, r.Want)
@@ -266,7 +258,10 @@ func (s *server) passwordDrift(
 func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
 	k := kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation](
 		func(x *postgresql.Schema) map[string]string { return x.Labels },
-		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) })
+		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) },
+		func(o *v1alpha1.SchemaObservation, want *postgresql.Schema) []place {
+			return []place{{"database", &want.Database, o.DatabaseOID}}
+		})
 	k.UniqueID = func(x *postgresql.Schema) string { return fmt.Sprint(x.OID) }
 	return k
 }
@@ -274,16 +269,19 @@ func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObse
 func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {
 	return kindOf[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation](
 		func(x *postgresql.Extension) map[string]string { return x.Labels },
-		func(p *v1alpha1.ExtensionParameters) bool { return ptr.Deref(p.Cascade, false) })
+		func(p *v1alpha1.ExtensionParameters) bool { return ptr.Deref(p.Cascade, false) },
+		func(o *v1alpha1.ExtensionObservation, want *postgresql.Extension) []place {
+			return []place{{"database", &want.Database, o.DatabaseOID}}
+		})
 }
 
 func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
 	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
-	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil)
+	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil, placesOfGrant)
 	k.UniqueID = func(g *postgresql.Grant) string { return fmt.Sprint(g.TargetOID) }
-	update := k.Update
+	getGrant, update := k.Get, k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
-		have, err := get(ctx, s, r.Object, r.Want)
+		have, err := getGrant(ctx, s, r)
 		if answer, ok := errors.AsType[*postgresql.Error](err); ok && postgresql.IsNotFound(err) && !postgresql.IsUngranted(err) && !meta.WasDeleted(r.Object) {
 			// To create the privileges would fail, which would end the proof that those which come back with the target are the object's own.
 			return nil, failure.ForTeam(failure.InvalidSettings, answer.Message, errors.New(answer.Message))

@@ -63,14 +63,17 @@ func (x *Database) read(ctx context.Context, e executor) (*Database, error) {
 		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j WHERE d.datname = $1`, x.Name)
 }
 
-// DatabaseWithOID returns the name and the labels of a database, or IsNotFound.
-func (s *Server) DatabaseWithOID(ctx context.Context, oid uint32) (name string, labels map[string]string, err error) {
+// WithOID returns the name and the labels of a "database" or "role", or IsNotFound.
+func (s *Server) WithOID(ctx context.Context, kind string, oid uint32) (name string, labels map[string]string, err error) {
+	query := map[string]string{
+		"database": "SELECT datname::text, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE oid = $1",
+		"role":     "SELECT rolname::text, coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE oid = $1",
+	}[kind]
 	err = s.reading(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		var comment string
-		err := c.QueryRow(ctx, "SELECT datname::text, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE oid = $1", oid).
-			Scan(&name, &comment)
+		err := c.QueryRow(ctx, query, oid).Scan(&name, &comment)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return notFound(codeNoDatabase, "database", fmt.Sprint(oid))
+			return notFound(codeNoObject, kind, fmt.Sprint(oid))
 		}
 		_, labels = splitComment(comment)
 		return err

@@ -44,6 +44,7 @@ type Grant struct {
 
 	Objects   int    // output only: the number of objects that On matches
 	TargetOID uint32 // output only: the object identifier of the role or database of On
+	RoleOID   uint32 // output only: that of Role, 0 for Public
 }
 
 func (g *Grant) verbs() verbs[Grant]     { return g }
@@ -270,11 +271,11 @@ func getMembership(ctx context.Context, e executor, g *Grant) (*Grant, error) {
 	var missing []string
 	err := e.QueryRow(ctx, `
 		SELECT ARRAY(SELECT n FROM unnest(ARRAY[$1::text, $2]) n WHERE n <> $3 AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n)),
-			count(*), coalesce(max(m.roleid), 0), bool_or(m.admin_option),
+			count(*), coalesce(max(m.roleid), 0), coalesce(max(m.member), 0), bool_or(m.admin_option),
 			bool_or((to_jsonb(m)->>'inherit_option')::boolean), bool_or((to_jsonb(m)->>'set_option')::boolean)
 		FROM pg_auth_members m
 		WHERE pg_get_userbyid(m.roleid) = $1 AND pg_get_userbyid(m.member) = $2`, g.On.Role, g.Role, Public).Scan(
-		&missing, &members, &found.TargetOID, &found.GrantOption, &found.Inherit, &found.Set)
+		&missing, &members, &found.TargetOID, &found.RoleOID, &found.GrantOption, &found.Inherit, &found.Set)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func TestGrantLife(t *testing.T) {
 				t.Fatal(err)
 			}
 			expected := g
-			expected.Objects, expected.GrantOption, expected.TargetOID = tc.objects, ptr(false), databaseOID(t, s, d)
+			expected.Objects, expected.GrantOption = tc.objects, ptr(false)
+			expected.TargetOID, expected.RoleOID = databaseOID(t, s, d), roleOID(t, s, g.Role)
 			if diff := cmp.Diff(&expected, created); diff != "" {
 				t.Errorf("created: -want +got:\n%s", diff)
 			}
@@ -258,6 +259,19 @@ func databaseOID(t *testing.T, s *postgresql.Server, name string) uint32 {
 	return d.OID
 }
 
+// roleOID is 0 for Public.
+func roleOID(t *testing.T, s *postgresql.Server, name string) uint32 {
+	t.Helper()
+	r, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: name})
+	if postgresql.IsNotFound(err) && name == postgresql.Public {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.OID
+}
+
 func TestMembership(t *testing.T) {
 	t.Parallel()
 	s := connect(t)
@@ -270,7 +284,7 @@ func TestMembership(t *testing.T) {
 	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsNotFound, "not found")
 	created, err := postgresql.Create(t.Context(), s, g)
 	expected := g
-	expected.Objects, expected.GrantOption, expected.TargetOID = 1, ptr(false), target.OID
+	expected.Objects, expected.GrantOption, expected.TargetOID, expected.RoleOID = 1, ptr(false), target.OID, roleOID(t, s, member)
 	if diff := cmp.Diff(&expected, created); diff != "" || err != nil {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}

@@ -18,7 +18,7 @@ import (
 
 // comparable ignores the fields that only the server sets, and those that it does not return.
 var comparable = cmp.FilterPath(func(p cmp.Path) bool {
-	return slices.Contains([]string{".OID", ".CurrentOwner", ".InstalledVersion", ".CollationVersion", ".Template"}, p.Last().String())
+	return slices.Contains([]string{".OID", ".DatabaseOID", ".CurrentOwner", ".InstalledVersion", ".CollationVersion", ".Template"}, p.Last().String())
 }, cmp.Ignore())
 
 // checkLife creates an object, given by its identity and all its fields, changes one field after the other, in any order, and

@@ -143,8 +143,11 @@ type Schema struct {
 	Labels         map[string]string // stored at the end of the comment; if not nil, all others are removed
 
 	OID          uint32 // output only: the object identifier
+	DatabaseOID  uint32 // output only: that of the database
 	CurrentOwner string // output only: the role that owns it, also if Owner is unset
 }
+
+const databaseOID = "(SELECT oid FROM pg_database WHERE datname = current_database()) AS database_oid"
 
 func (x *Schema) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
 func (x *Schema) where(*Server) string                     { return x.Database }
@@ -155,7 +158,7 @@ func (x *Schema) drop(cascade bool) *command               { return dropped(x.id
 
 func (x *Schema) read(ctx context.Context, e executor) (*Schema, error) {
 	return readOne[Schema](ctx, e, notFound(codeNoSchema, "schema", x.Name), `
-		SELECT current_database()::text AS database, nspname::text AS name, oid, pg_get_userbyid(nspowner)::text AS owner,
+		SELECT current_database()::text AS database, `+databaseOID+`, nspname::text AS name, oid, pg_get_userbyid(nspowner)::text AS owner,
 			pg_get_userbyid(nspowner)::text AS current_owner, coalesce(obj_description(oid, 'pg_namespace'), '') AS comment
 		FROM pg_namespace WHERE nspname = $1`, x.Name)
 }
@@ -191,6 +194,7 @@ type Extension struct {
 	InstallDependencies bool              // input of Create only: also install the extensions that this one needs
 
 	OID              uint32 // output only: the object identifier
+	DatabaseOID      uint32 // output only: that of the database
 	InstalledVersion string // output only: the version that is installed, also if Version is unset
 }
 
@@ -203,7 +207,7 @@ func (x *Extension) drop(cascade bool) *command               { return dropped(x
 
 func (x *Extension) read(ctx context.Context, e executor) (*Extension, error) {
 	return readOne[Extension](ctx, e, notFound(codeNoObject, "extension", x.Name), `
-		SELECT current_database()::text AS database, e.extname::text AS name, e.oid, e.extversion AS version,
+		SELECT current_database()::text AS database, `+databaseOID+`, e.extname::text AS name, e.oid, e.extversion AS version,
 			e.extversion AS installed_version, n.nspname::text AS schema, coalesce(obj_description(e.oid, 'pg_extension'), '') AS comment
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`, x.Name)
 }

@@ -138,6 +138,7 @@ func (t Target) objects() (query, letter string) {
 type holdings struct {
 	Objects int      // their number
 	OID     uint32   // of the database
+	RoleOID uint32   // 0 for Public
 	Owners  []string // of the objects
 	Names   []string // of the objects, quoted; empty if the target matches all of a schema
 	Missing []string // names without an object
@@ -175,13 +176,13 @@ func getHoldings(ctx context.Context, e executor, g *Grant) (*holdings, error) {
 				count(*) FILTER (WHERE revocable) AS "Revocable"
 			FROM each GROUP BY 1 ORDER BY 1)
 		SELECT EXISTS (SELECT FROM role), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), (SELECT count(*) FROM objects),
-			coalesce((SELECT oid FROM pg_database WHERE datname = $5), 0), ARRAY(SELECT DISTINCT pg_get_userbyid(owner)::text FROM objects),
+			coalesce((SELECT oid FROM pg_database WHERE datname = $5), 0), coalesce((SELECT max(oid) FROM role), 0), ARRAY(SELECT DISTINCT pg_get_userbyid(owner)::text FROM objects),
 			ARRAY(SELECT name FROM objects WHERE $4 OR $2 <> '{}' ORDER BY 1),
 			ARRAY(SELECT n FROM unnest($2) n WHERE NOT EXISTS (SELECT FROM objects WHERE n = ANY(words))),
 			ARRAY(SELECT DISTINCT privilege_type FROM aclexplode(acldefault('`+letter+`', 10)) ORDER BY 1),
 			(SELECT coalesce(jsonb_agg(counts), '[]') FROM counts)`,
 		g.On.subject(), names, g.Role, g.On.Kind == OnDatabase || g.On.Kind == OnSchema, g.On.Database).Scan(
-		&roleExists, &schemaExists, &h.Objects, &h.OID, &h.Owners, &h.Names, &h.Missing, &h.All, &h.Held)
+		&roleExists, &schemaExists, &h.Objects, &h.OID, &h.RoleOID, &h.Owners, &h.Names, &h.Missing, &h.All, &h.Held)
 	switch {
 	case err != nil:
 		return nil, err
@@ -203,7 +204,7 @@ func (h *holdings) grant(asked *Grant) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects, TargetOID: h.OID}
+	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects, TargetOID: h.OID, RoleOID: h.RoleOID}
 	if h.Objects == 0 {
 		found.Privileges, found.GrantOption = asked.Privileges, asked.GrantOption
 		return found, nil

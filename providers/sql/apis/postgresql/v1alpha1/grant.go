@@ -110,6 +110,11 @@ type GrantTarget struct {
 type GrantObservation struct {
 	// Objects is the number of objects that the target matches.
 	Objects int `json:"objects,omitempty"`
+	// TargetOID is the object identifier of the database of the target, or of the role to become a member of. A new name does not
+	// change it.
+	TargetOID uint32 `json:"targetOid,omitempty"`
+	// RoleOID is the object identifier of the role that receives the grant.
+	RoleOID uint32 `json:"roleOid,omitempty"`
 }
 
 // A Grant is a membership of a role in another, or the privileges of a role on a database, a schema, or the tables, sequences

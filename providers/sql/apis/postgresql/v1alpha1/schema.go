@@ -54,6 +54,8 @@ type SchemaParameters struct {
 type SchemaObservation struct {
 	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
+	// DatabaseOID is the object identifier of the database, which a new name of the database does not change.
+	DatabaseOID uint32 `json:"databaseOid,omitempty"`
 	// CurrentOwner is the role that owns it, also if the spec does not set it.
 	CurrentOwner string `json:"currentOwner,omitempty"`
 }
@@ -115,6 +117,8 @@ type ExtensionParameters struct {
 type ExtensionObservation struct {
 	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
+	// DatabaseOID is the object identifier of the database, which a new name of the database does not change.
+	DatabaseOID uint32 `json:"databaseOid,omitempty"`
 	// InstalledVersion is the version that is installed, also if the spec does not set it.
 	InstalledVersion string `json:"installedVersion,omitempty"`
 }

@@ -75,7 +75,8 @@ type DatabaseInitParameters struct {
 	// +optional
 	AllowConnections *bool `json:"allowConnections,omitempty"`
 
-	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections of all roles together, not counting superusers; -1, the default, is
+	// no limit. Every role of the server can use them up, unless the owner revokes CONNECT from PUBLIC.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=262143

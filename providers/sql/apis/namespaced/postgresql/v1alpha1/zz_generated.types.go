@@ -56,7 +56,8 @@ type DatabaseStatus struct {
 }
 
 // A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes the data and terminates
-// connected sessions.
+// connected sessions. PostgreSQL lets every role of the server connect to it, also those of other namespaces, until its owner executes
+// REVOKE CONNECT, TEMPORARY ON DATABASE ... FROM PUBLIC; a Grant of CONNECT then lets a role connect.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=pgdb
