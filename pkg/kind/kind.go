@@ -80,17 +80,15 @@ type Kind[C, P, O, V any] struct {
 	UniqueID     func(*V) string // returns what the vendor gives to no later external resource of the same name, if anything (N63)
 	// Name chooses the external name of an object that has none, always the same; p is what Create will send. Default: metadata.name (R63).
 	Name func(mg resource.Managed, p *P) string
-	// States maps states of the vendor to condition Ready. A state that is missing leaves the condition unchanged. Nil: what
-	// exists is ready.
+	// States maps states of the vendor to condition Ready. One that is missing leaves the condition unchanged. Nil: what exists is ready.
 	States map[string]State
 	// State and Message return the state of an external resource and the vendor's explanation of it. Default: the fields
 	// Status or State, and Message or StatusMessage, if there are any. States need a state.
-	State   func(*V) string
-	Message func(*V) string
-	// Labels returns the labels of an external resource where the parameters have no field for labels, which is found by itself.
-	Labels func(*V) map[string]string
-	// Connection returns connection details that tags cannot express, for example those that the client knows. Empty values
-	// are left out.
+	State    func(*V) string
+	Message  func(*V) string
+	Labels   func(*V) map[string]string // returns those of an external resource. Default: the field of the parameters for labels
+	Describe func(*V) string            // returns a clause about an external resource for messages, where its name tells people nothing
+	// Connection returns connection details that tags cannot express, such as those that the client knows. Empty values are left out.
 	Connection func(c C, v *V) managed.ConnectionDetails
 	// Declared converts an external resource to parameters, and Observed to status.atProvider. Default: fields of the same names.
 	Declared func(*V) P
@@ -104,10 +102,9 @@ type Kind[C, P, O, V any] struct {
 	// Rotates lists the fields of the parameters that refer to a Secret with credentials, such as passwordSecretRef, whose value Update
 	// always sets if Request.Secrets has one. Where the user refers to no Secret, Bowline can replace the value on request (N50).
 	Rotates  []string
-	Overlaps bool // Update can keep the values that it replaces for Request.Overlap (N59)
-	// Lag is how long after a change the vendor may still return the state before it. Default: 0, reads are consistent.
-	Lag     time.Duration
-	Options []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
+	Overlaps bool                       // Update can keep the values that it replaces for Request.Overlap (N59)
+	Lag      time.Duration              // how long the vendor may return the state before a change. Default: 0, reads are consistent
+	Options  []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
 }
 
 // An Identity declares how external resources get their names, and so how an interrupted create is recovered (N5, N22).

@@ -65,6 +65,9 @@ func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObserv
 	if c.UniqueID != nil {
 		o.ID = c.UniqueID(c.have)
 	}
+	if c.Describe != nil {
+		o.Description = c.Describe(c.have)
+	}
 	labels, can := c.labelsOf(c.have)
 	if can {
 		o.Owner, o.OwnerNamespace = new(types.UID(labels[meta.ExternalLabelUID])), labels[meta.ExternalLabelNamespace]

@@ -41,6 +41,7 @@ func TestProvider(t *testing.T) {
 		"schema in a database of initProvider (R138 R146)":                 initialSchema,
 		"grant with privileges of initProvider (R144)":                     initialGrant,
 		"grant of privileges that another has (N6 N24)":                    rivalGrant,
+		"grant of privileges that the owner has (N24)":                     ownersGrant,
 		"grant for an empty schema, of less than before (N69)":             narrowedGrant,
 		"tenants have no access to each other (A43 N8 R55 R114 R206)":      twoTenants,
 		"tenants whose creation was interrupted (N5 P65)":                  interruptedCreate,
@@ -194,6 +195,7 @@ func rivalGrant(t *testing.T, w *world) {
 	w.Settled(t, newGrant("first", "CONNECT", "TEMPORARY"))
 	rival := newGrant("rival", "CREATE")
 	w.reports(t, rival, "exists already and was not created for this object: delete this object or the one that created it")
+	w.reports(t, rival, `role "contested" has CONNECT, TEMPORARY on database "postgres" already`)
 	if err := w.Client.Delete(t.Context(), rival); err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +205,20 @@ func rivalGrant(t *testing.T, w *world) {
 	if err != nil || !cmp.Equal(have.Privileges, []string{"CONNECT", "TEMPORARY"}) {
 		t.Errorf("got %+v, %v", have, err)
 	}
+}
+
+// ownersGrant is of privileges that the role has as the owner.
+func ownersGrant(t *testing.T, w *world) {
+	_, err := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: "proprietor"})
+	_, failed := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: "property", Owner: ptr.To("proprietor")})
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	o := grantOf("proprietor", v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("property")})
+	o.ObjectMeta, o.Spec.ForProvider.Privileges = named("needless"), []string{"CONNECT"}
+	w.create(t, o)
+	w.reports(t, o, `on database "property" already, as the owner, and needs no Grant for that: external resource "needless" exists already and `+
+		"was not created for this object: delete this object")
 }
 
 // narrowedGrant is for all tables of a schema that has none yet, and keeps that target.

@@ -68,6 +68,9 @@ type ExternalObservation struct {
 	// ID tells the external resource from later ones of the same name: the external system gives another one to what is deleted and
 	// created again, such as the OID of a database. Empty where it shows none (N63).
 	ID string
+	// Description of the external resource in messages, where the external name tells people nothing, such as that of privileges: a
+	// clause, also for application teams.
+	Description string
 	// Owner is the UID that the external resource's ownership label holds (meta.ExternalLabelUID), empty where it
 	// carries no such label. Nil means that resources of this kind cannot carry one (N23).
 	Owner *types.UID

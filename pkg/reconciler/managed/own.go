@@ -39,7 +39,7 @@ func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	if p.isUnlabelled() {
 		return rejected(ReasonCannotInitialize, p.unproven())
 	}
-	return failed(ReasonCannotInitialize, failure.ForTeam(failure.ExternalNameTaken, p.nameTaken(), p.refusal()))
+	return failed(ReasonCannotInitialize, failure.ForTeam(failure.ExternalNameTaken, cmp.Or(p.nameTaken(), p.observation.Description), p.refusal()))
 }
 
 // showNothing has the object show nothing of what this pass observed.
@@ -89,7 +89,11 @@ func (p *pass) refusal() error {
 	if p.observation.Owner == nil && !meta.IsExternalNameProposed(p.managed) { // such as privileges, of which there are no others of another name
 		other = "delete this object or the one that created it, or remove it in the external system to have it created again"
 	}
-	return fmt.Errorf("external resource %q exists already and %s: %s; %s", name, what, other, adopt)
+	err := fmt.Errorf("external resource %q exists already and %s: %s; %s", name, what, other, adopt)
+	if d := p.observation.Description; d != "" {
+		return fmt.Errorf("%s: %w", d, err)
+	}
+	return err
 }
 
 // owns is true if the observed external resource belongs to this object, or the object only observes it. One that carries this

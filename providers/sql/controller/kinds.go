@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -279,6 +280,7 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
 	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](nil, nil, placesOfGrant)
 	k.UniqueID = func(g *postgresql.Grant) string { return fmt.Sprint(g.TargetOID) }
+	k.Describe = describeGrant
 	getGrant, update := k.Get, k.Update
 	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
 		have, err := getGrant(ctx, s, r)
@@ -299,4 +301,15 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 		return update(ctx, s, r)
 	}
 	return k
+}
+
+// describeGrant is for Grants of what the role has already.
+func describeGrant(g *postgresql.Grant) string {
+	switch {
+	case g.On.Kind == postgresql.OnRole:
+		return fmt.Sprintf("role %q is a member of %s already", g.Role, g.On)
+	case g.Owned:
+		return fmt.Sprintf("role %q has %s on %s already, as the owner, and needs no Grant for that", g.Role, strings.Join(g.Privileges, ", "), g.On)
+	}
+	return fmt.Sprintf("role %q has %s on %s already", g.Role, strings.Join(g.Privileges, ", "), g.On)
 }
