@@ -184,6 +184,28 @@ func replacedTargets(t *testing.T, w *world) {
 	}
 }
 
+// closedDatabase is open to all logins until its owner closes it, and then to those with a Grant.
+func closedDatabase(t *testing.T, w *world) {
+	owner, guest, stranger := w.newLogin(t, "closed-owner"), w.newLogin(t, "closed-guest"), w.newLogin(t, "closed-stranger")
+	d := &v1alpha1.Database{ObjectMeta: named("closed-database")}
+	d.Spec.ForProvider.Owner = &owner.Name
+	w.Settled(t, owner, guest, stranger)
+	w.create(t, d)
+	w.Settled(t, d)
+	w.executes(t, stranger.Name, d.Name, "SELECT 1")
+	connects := grantOf(guest.Name, v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: &d.Name})
+	connects.ObjectMeta, connects.Spec.ForProvider.Privileges = named("closed-guest"), []string{"CONNECT"}
+	w.create(t, connects)
+	w.Settled(t, connects)
+	w.executes(t, owner.Name, d.Name, fmt.Sprintf("REVOKE CONNECT, TEMPORARY ON DATABASE %q FROM PUBLIC", d.Name))
+	w.Change(t, d, func() { d.Spec.ForProvider.ConnectionLimit = ptr.To(9) })
+	w.executes(t, owner.Name, d.Name, "SELECT 1")
+	w.executes(t, guest.Name, d.Name, "SELECT 1")
+	if err := w.open(t, w.secret(t, stranger.Name), d.Name); err == nil {
+		t.Error("another login can connect")
+	}
+}
+
 // refuses creates objects, each of which is refused with its words.
 func (w *world) refuses(t *testing.T, shared *namespacedv1alpha1.ClusterProviderConfig, refused map[resource.Managed]string) {
 	t.Helper()

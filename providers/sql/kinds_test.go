@@ -73,6 +73,7 @@ func TestProvider(t *testing.T) {
 		"privileges on what others have meanwhile (N54 N63)":               replacedTargets,
 		"system objects and names that are too long (N24)":                 systemObjects,
 		"namespaces that share a server (N57)":                             confinement,
+		"a database that its owner closes":                                 closedDatabase,
 		"powers of superusers for namespaces (N66)":                        superpowers,
 		"an owner of a database is not deleted":                            ownedDatabase,
 	} {

@@ -73,7 +73,8 @@ type DatabaseParameters struct {
 	// AllowConnections permits connections. Default: true.
 	// +optional
 	AllowConnections *bool `json:"allowConnections,omitempty"`
-	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections of all roles together, not counting superusers; -1, the default, is
+	// no limit. Every role of the server can use them up, unless the owner revokes CONNECT from PUBLIC.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=262143
@@ -107,7 +108,8 @@ type DatabaseObservation struct {
 }
 
 // A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes the data and terminates
-// connected sessions.
+// connected sessions. PostgreSQL lets every role of the server connect to it, also those of other namespaces, until its owner executes
+// REVOKE CONNECT, TEMPORARY ON DATABASE ... FROM PUBLIC; a Grant of CONNECT then lets a role connect.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=pgdb
