@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -18,7 +16,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,9 +85,7 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, 
 		for _, skipped := range report.Skipped {
 			log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
 		}
-		if deleting := beingDeleted(report, all); err == nil && len(deleting) > 0 {
-			go installLater(ctx, cfg, log, deleting)
-		}
+		crd.ApplyLater(ctx, cfg, log, report, all...)
 		return err
 	})
 	err := group.Wait()
@@ -98,36 +93,6 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, 
 		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
 	return err
-}
-
-func beingDeleted(report crd.Report, all []*apiextensionsv1.CustomResourceDefinition) (deleting []*apiextensionsv1.CustomResourceDefinition) {
-	for _, d := range all {
-		if slices.ContainsFunc(report.Skipped, func(s crd.Skipped) bool { return s.Deleting && s.Name == d.Name }) {
-			deleting = append(deleting, d)
-		}
-	}
-	return deleting
-}
-
-const deletionPoll = 5 * time.Second // of definitions whose objects delay their deletion
-
-// installLater applies definitions that are being deleted once they are gone, until ctx ends.
-func installLater(ctx context.Context, cfg *rest.Config, log logr.Logger, deleting []*apiextensionsv1.CustomResourceDefinition) {
-	_ = wait.PollUntilContextCancel(ctx, deletionPoll, false, func(ctx context.Context) (bool, error) {
-		report, err := crd.Apply(ctx, cfg, deleting...)
-		if ctx.Err() != nil {
-			return false, nil
-		}
-		if err != nil {
-			log.Error(err, "Cannot install custom resource definitions that were deleted")
-			return false, nil
-		}
-		for _, name := range report.Applied {
-			log.Info("Custom resource definition is installed again after its deletion", "name", name)
-		}
-		deleting = beingDeleted(report, deleting)
-		return len(deleting) == 0, nil
-	})
 }
 
 // LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A
