@@ -301,11 +301,12 @@ func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decisi
 	if installed == nil {
 		return decision{write: true}, nil
 	}
+	deleting := installed.DeletionTimestamp != nil
 	if installed.Labels[LabelManagedBy] != ManagedBy {
-		return decision{skip: fmt.Sprintf("it was not installed by Bowline (no label %s=%s); "+
+		return decision{deleting: deleting, skip: fmt.Sprintf("it was not installed by Bowline (no label %s=%s); "+
 			"to hand it over, set that label on it", LabelManagedBy, ManagedBy)}, nil
 	}
-	if installed.DeletionTimestamp != nil {
+	if deleting {
 		return decision{deleting: true, skip: "it is being deleted, which its objects delay; delete them, or see what bowline why says of each"}, nil
 	}
 	served := map[string]bool{}

@@ -18,33 +18,38 @@ const laterPoll = 5 * time.Second // of definitions whose objects delay their de
 
 // ApplyLater applies, in the background until ctx ends, those definitions that a report has as being deleted, each once it is gone.
 func ApplyLater(ctx context.Context, cfg *rest.Config, log logr.Logger, report Report, crds ...*apiextensionsv1.CustomResourceDefinition) {
-	deleting := beingDeleted(report, crds)
-	if len(deleting) == 0 {
-		return
-	}
-	go func() {
-		_ = wait.PollUntilContextCancel(ctx, laterPoll, false, func(ctx context.Context) (bool, error) {
-			report, err := Apply(ctx, cfg, deleting...)
-			if err != nil {
-				if ctx.Err() == nil {
-					log.Error(err, "Cannot install custom resource definitions that were deleted")
-				}
-				return false, nil
-			}
-			for _, name := range report.Applied {
-				log.Info("Custom resource definition is installed again after its deletion", "name", name)
-			}
-			deleting = beingDeleted(report, deleting)
-			return len(deleting) == 0, nil
-		})
-	}()
-}
-
-func beingDeleted(report Report, all []*apiextensionsv1.CustomResourceDefinition) (deleting []*apiextensionsv1.CustomResourceDefinition) {
-	for _, d := range all {
+	for _, d := range crds {
 		if slices.ContainsFunc(report.Skipped, func(s Skipped) bool { return s.Deleting && s.Name == d.Name }) {
-			deleting = append(deleting, d)
+			go applyLater(ctx, cfg, log.WithValues("name", d.Name), d)
 		}
 	}
-	return deleting
+}
+
+func applyLater(ctx context.Context, cfg *rest.Config, log logr.Logger, definition *apiextensionsv1.CustomResourceDefinition) {
+	_ = wait.PollUntilContextCancel(ctx, laterPoll, false, func(ctx context.Context) (bool, error) {
+		i, err := newInstaller(cfg)
+		var installed *apiextensionsv1.CustomResourceDefinition
+		if err == nil {
+			installed, err = i.get(ctx, definition.Name)
+		}
+		if err == nil && installed != nil && installed.DeletionTimestamp != nil {
+			return false, nil
+		}
+		var report Report
+		if err == nil {
+			report, err = Apply(ctx, cfg, definition)
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			log.Error(err, "Cannot install a custom resource definition that was deleted")
+		case len(report.Skipped) > 0:
+			log.Info("Custom resource definition is skipped", "reason", report.Skipped[0].Reason)
+			return !report.Skipped[0].Deleting, nil
+		default:
+			log.Info("Custom resource definition is installed again after its deletion")
+			return true, nil
+		}
+		return false, nil
+	})
 }

@@ -65,34 +65,38 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 	if err != nil {
 		return err
 	}
-	return InstallDefinitions(ctx, cfg, log, all, providers...)
+	report, err := InstallDefinitions(ctx, cfg, log, all, providers...)
+	if err == nil {
+		crd.ApplyLater(ctx, cfg, log, report, all...)
+	}
+	return err
 }
 
-// InstallDefinitions is InstallCRDs for definitions that are loaded already.
+// InstallDefinitions is InstallCRDs for definitions that are loaded already. It leaves crd.ApplyLater to the caller.
 func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition,
-	providers ...Provider) error {
-	group, installing := errgroup.WithContext(ctx)
+	providers ...Provider) (report crd.Report, err error) {
+	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range providers {
 		group.Go(func() error {
-			if err := crd.Protect(installing, cfg, p.CRDs); err != nil {
+			if err := crd.Protect(ctx, cfg, p.CRDs); err != nil {
 				return fmt.Errorf("protecting objects of provider %s from deletion: %w", p.Name, err)
 			}
 			return nil
 		})
 	}
 	group.Go(func() error {
-		report, err := crd.Apply(installing, cfg, all...)
+		var err error
+		report, err = crd.Apply(ctx, cfg, all...)
 		for _, skipped := range report.Skipped {
 			log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
 		}
-		crd.ApplyLater(ctx, cfg, log, report, all...)
 		return err
 	})
-	err := group.Wait()
+	err = group.Wait()
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
+		err = fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
-	return err
+	return report, err
 }
 
 // LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A

@@ -53,6 +53,7 @@ func TestProvider(t *testing.T) {
 		"roles that were renamed (N38)":                                    renamedRoles,
 		"objects in databases that were renamed (N85)":                     renamedPlaces,
 		"grants of roles that were renamed (N85)":                          renamedGrantees,
+		"grants in renamed databases with an empty successor (N85)":        replacedByEmpty,
 		"objects in databases that are gone, or unknown (N85)":             placesWithoutName,
 		"tenants whose deletion was interrupted (R38)":                     interruptedDelete,
 		"tenants that are refused (D27 N24)":                               foreignObjects,

@@ -229,3 +229,34 @@ func placesWithoutName(t *testing.T, w *world) {
 		w.Eventually(t, mg.GetName()+" is deleted", testkit.Gone(w.Client, mg))
 	}
 }
+
+// replacedByEmpty is a renamed database beside a new one of its former name, whose schema public, without tables, gives a Grant nothing to
+// compare.
+func replacedByEmpty(t *testing.T, w *world) {
+	const name = "vacant"
+	_, err := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: name})
+	_, failed := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: name + "-reader"})
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	w.asAdmin(t, name, "CREATE TABLE public.kept (a int)")
+	reads := grantOf(name+"-reader", v1alpha1.GrantTarget{Kind: ptr.To("Table"), Database: ptr.To(name), Schema: ptr.To("public")})
+	reads.ObjectMeta, reads.Spec.ForProvider.Privileges = named(name+"-reads"), []string{"SELECT"}
+	w.create(t, reads)
+	w.Settled(t, reads)
+	w.renameDatabase(t, name, name+"-old")
+	if _, err := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	w.stalled(t, reads, failure.ExternalResourceFailed, "the database was renamed in the server")
+	w.deleteAll(t, reads)
+	w.merge(t, reads, `{"metadata":{"annotations":{%q:"again"}}}`, meta.AnnotationKeyReconcileRequestedAt)
+	w.handled(t, reads, "again")
+	w.reports(t, reads, `rename it back by ALTER DATABASE "vacant-old" RENAME TO "vacant"`)
+	if err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	w.renameDatabase(t, name+"-old", name)
+	w.Eventually(t, "the Grant is deleted", testkit.Gone(w.Client, reads))
+	w.asAdmin(t, name, `DROP ROLE "vacant-reader"`) // which would fail if it had privileges
+}

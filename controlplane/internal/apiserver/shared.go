@@ -83,8 +83,9 @@ func loopback(cfg Config) (*rest.Config, error) {
 		return nil, fmt.Errorf("reading certificate authority: %w", err)
 	}
 	return &rest.Config{
-		Host: "https://" + cfg.Listener.Reachable(), BearerToken: rand.Text(), TLSClientConfig: rest.TLSClientConfig{CAData: authority},
-		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}, DisableCompression: true,
+		Host: "https://" + cfg.Listener.Reachable(), BearerToken: rand.Text(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: authority, ServerName: "localhost"}, // which is in every serving certificate
+		ContentConfig:   rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}, DisableCompression: true,
 		QPS: -1, WarningHandler: rest.NoWarnings{},
 	}, nil
 }

@@ -173,14 +173,20 @@ func TestNewDataIsWrittenNowhereElse(t *testing.T) {
 	for name, link := range map[string]string{"a link to a folder": appendFolder, "a link to a file": appendIndex} {
 		t.Run(name, func(t *testing.T) {
 			d, outside := newDriver(t), t.TempDir()
-			unfinished := d.Data() + ".new"
-			err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(unfinished, link)), 0o700), os.Symlink(outside, filepath.Join(unfinished, link)))
+			unfinished, file := d.Data()+".new", filepath.Join(outside, "file")
+			target := outside
+			if link == appendIndex {
+				target = file
+			}
+			err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(unfinished, link)), 0o700), os.WriteFile(file, []byte("kept"), 0o600),
+				os.Symlink(target, filepath.Join(unfinished, link)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = d.Prepare(t.Context(), record{Status: sdk.StatusCreating}, []host.Program{{}})
-			if entries, readErr := os.ReadDir(outside); readErr != nil || len(entries) > 0 {
-				t.Errorf("wrote %v outside, %v; %v", entries, readErr, err)
+			entries, readErr := os.ReadDir(outside)
+			if content, fileErr := os.ReadFile(file); readErr != nil || fileErr != nil || len(entries) != 1 || string(content) != "kept" {
+				t.Errorf("wrote %v outside, %q; %v, %v, %v", entries, content, err, readErr, fileErr)
 			}
 			if info, statErr := os.Stat(outside); statErr != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
 				t.Errorf("the folder outside has another owner, %v", statErr)

@@ -125,8 +125,10 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	}
 	tokens := tokenSource{client: client}
 	group, preparing := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return provider.InstallDefinitions(ctx, admin, log.Controllers(), definitions, p.Providers...)
+	var installed crd.Report
+	group.Go(func() (err error) {
+		installed, err = provider.InstallDefinitions(preparing, admin, log.Controllers(), definitions, p.Providers...)
+		return err
 	})
 	group.Go(func() error {
 		if err := applyIdentities(preparing, admin, identities); err != nil {
@@ -138,6 +140,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	crd.ApplyLater(ctx, admin, log.Controllers(), installed, definitions...)
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),

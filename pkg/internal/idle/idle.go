@@ -6,14 +6,12 @@ package idle
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -134,9 +132,8 @@ func proxy(size int, run func(events chan<- watch.Event, stopped <-chan struct{}
 	return w
 }
 
-// forward sends the existing objects once all have arrived, in the order of their versions, and then each change. The server sends
-// them in the order of their names, but a reflector continues after the last version that it got, and would never get the others
-// if the watch broke in between.
+// forward sends the existing objects once all have arrived, and then each change. The server sends them in the order of their names, but
+// a reflector continues after the last version that it got, and would never get the others if the watch broke in between.
 func forward(from watch.Interface, events chan<- watch.Event, stopped <-chan struct{}) {
 	defer from.Stop()
 	var existing []watch.Event
@@ -157,7 +154,6 @@ func forward(from watch.Interface, events chan<- watch.Event, stopped <-chan str
 			existing = append(existing, event)
 			continue
 		default:
-			slices.SortFunc(existing, compareVersions)
 			existing, next, complete = nil, append(existing, event), true
 		}
 		for _, event := range next {
@@ -168,16 +164,4 @@ func forward(from watch.Interface, events chan<- watch.Event, stopped <-chan str
 			}
 		}
 	}
-}
-
-func compareVersions(a, b watch.Event) int {
-	version := func(e watch.Event) string {
-		m, err := meta.Accessor(e.Object)
-		if err != nil {
-			return ""
-		}
-		return m.GetResourceVersion()
-	}
-	order, _ := resourceversion.CompareResourceVersion(version(a), version(b)) // what the server sent has a version
-	return order
 }

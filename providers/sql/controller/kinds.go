@@ -308,6 +308,8 @@ func describeGrant(g *postgresql.Grant) string {
 	switch {
 	case g.On.Kind == postgresql.OnRole:
 		return fmt.Sprintf("role %q is a member of %s already", g.Role, g.On)
+	case len(g.Privileges) == 0:
+		return fmt.Sprintf("role %q has privileges on a part of %s already", g.Role, g.On)
 	case g.Owned:
 		return fmt.Sprintf("role %q has %s on %s already, as the owner, and needs no Grant for that", g.Role, strings.Join(g.Privileges, ", "), g.On)
 	}

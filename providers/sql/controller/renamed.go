@@ -32,8 +32,12 @@ func placesOfGrant(o *v1alpha1.GrantObservation, want *postgresql.Grant) []place
 	return []place{target, {"role", &want.Role, o.RoleOID}}
 }
 
-// mayBeElsewhere is true if what an object manages was not found, or is to be deleted and is perhaps that of others.
+// mayBeElsewhere is true if what an object manages was not found, or is to be deleted and is perhaps that of others. There are no privileges
+// on the tables of a schema without tables, as that of a new database.
 func mayBeElsewhere[V any](mg resource.Managed, have *V, err error, labels func(*V) map[string]string) bool {
+	if g, ok := any(have).(*postgresql.Grant); ok && err == nil && g.Objects == 0 {
+		return true
+	}
 	if err != nil || !meta.WasDeleted(mg) {
 		return postgresql.IsNotFound(err)
 	}

@@ -45,7 +45,7 @@ type Grant struct {
 	Objects   int    // output only: the number of objects that On matches
 	TargetOID uint32 // output only: the object identifier of the role or database of On
 	RoleOID   uint32 // output only: that of Role, 0 for Public
-	Owned     bool   // output only: Role owns objects that On matches, and so has all privileges on them
+	Owned     bool   // output only: Role owns all objects that On matches, and so has all privileges on them
 }
 
 func (g *Grant) verbs() verbs[Grant]     { return g }

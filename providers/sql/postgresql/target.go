@@ -204,7 +204,7 @@ func (h *holdings) grant(asked *Grant) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects, TargetOID: h.OID, RoleOID: h.RoleOID, Owned: slices.Contains(h.Owners, asked.Role)}
+	found := &Grant{Role: asked.Role, On: asked.On, Objects: h.Objects, TargetOID: h.OID, RoleOID: h.RoleOID, Owned: slices.Equal(h.Owners, []string{asked.Role})}
 	if h.Objects == 0 {
 		found.Privileges, found.GrantOption = asked.Privileges, asked.GrantOption
 		return found, nil
