@@ -26,12 +26,13 @@ func ApplyLater(ctx context.Context, cfg *rest.Config, log logr.Logger, report R
 }
 
 func applyLater(ctx context.Context, cfg *rest.Config, log logr.Logger, definition *apiextensionsv1.CustomResourceDefinition) {
+	i, err := newInstaller(cfg)
+	if err != nil {
+		log.Error(err, "Cannot install a custom resource definition that is being deleted")
+		return
+	}
 	_ = wait.PollUntilContextCancel(ctx, laterPoll, false, func(ctx context.Context) (bool, error) {
-		i, err := newInstaller(cfg)
-		var installed *apiextensionsv1.CustomResourceDefinition
-		if err == nil {
-			installed, err = i.get(ctx, definition.Name)
-		}
+		installed, err := i.get(ctx, definition.Name)
 		if err == nil && installed != nil && installed.DeletionTimestamp != nil {
 			return false, nil
 		}
