@@ -73,7 +73,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	space, used := &diskSpace{free: cfg.Free, controllers: cfg.Controllers, log: cfg.Log}, controllers.NewUsed(cfg.Store.Count)
 	generic.AdmissionControl = admission.NewChainHandler(space, establishAtOnce{}, keepBinding{}, used, generic.AdmissionControl)
 
-	b := &builder{options: o, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
+	b := &builder{options: o, store: cfg.Store, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
 	definitions, err := b.definitions()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
 	c.SkipOpenAPIInstallation = true // schemas does it, without v2, which takes time and memory at every change of a definition
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
-	c.RESTOptionsGetter = keepFinalizers{c.RESTOptionsGetter}
+	c.RESTOptionsGetter = keepFinalizers{inProcess{c.RESTOptionsGetter, store}}
 	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return store.CheckHealth(r.Context()) }))
 	c.DisabledPostStartHooks.Insert(
 		"rbac/bootstrap-roles",                         // replaced by bootstrap, which takes a tenth of the time
@@ -121,6 +121,7 @@ func endUnused(c *controlplaneapiserver.Config) {
 
 type builder struct {
 	options      options.CompletedOptions
+	store        *etcd.Store
 	client       kubernetes.Interface // of the loopback
 	core         *controlplaneapiserver.Config
 	initializers []admission.PluginInitializer
@@ -134,7 +135,8 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 	if err != nil {
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
-	c.ExtraConfig.CRDRESTOptionsGetter = keepFinalizers{c.ExtraConfig.CRDRESTOptionsGetter}
+	c.ExtraConfig.CRDRESTOptionsGetter = keepFinalizers{inProcess{c.ExtraConfig.CRDRESTOptionsGetter, b.store}}
+	c.GenericConfig.RESTOptionsGetter = inProcess{c.GenericConfig.RESTOptionsGetter, b.store}
 	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
@@ -161,6 +163,7 @@ func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefi
 	if err != nil {
 		return nil, fmt.Errorf("configuring aggregator: %w", err)
 	}
+	c.GenericConfig.RESTOptionsGetter = inProcess{c.GenericConfig.RESTOptionsGetter, b.store}
 	c.ExtraConfig.DisableRemoteAvailableConditionController = true // it watches services and endpoints, which are not served
 	s, err := controlplaneapiserver.CreateAggregatorServer(c.Complete(), builtins.GenericAPIServer,
 		definitions.Informers.Apiextensions().V1().CustomResourceDefinitions(), true, controlplaneapiserver.DefaultGenericAPIServicePriorities())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
@@ -51,6 +52,9 @@ type Store struct {
 	folder *os.File // kept open while the socket is reached through it, else nil
 	socket string
 	failed chan error
+
+	client    *kubernetes.Client // of the compactor
+	compactor compactor          // removes old revisions
 }
 
 // Start starts etcd on dataDir/etcd and returns when it listens, or when ctx ends. noSync acknowledges writes before they are on
@@ -147,6 +151,7 @@ func (s *Store) WaitReady(ctx context.Context) error {
 		}
 	}
 	go s.watch()
+	s.serve()
 	return nil
 }
 
@@ -219,6 +224,10 @@ func (s *Store) Stop() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		if s.compactor != nil {
+			s.compactor.Stop()
+			_ = s.client.Close() // it has no connection whose end could fail
+		}
 		s.Etcd.Close()
 	}()
 	var err error

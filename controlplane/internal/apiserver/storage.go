@@ -1,0 +1,72 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+)
+
+// inProcess stores objects by function calls of the store in this process. Kubernetes would open a connection for each kind, whose
+// goroutines and buffers take memory, and encode each request, response and event for it.
+type inProcess struct {
+	generic.RESTOptionsGetter
+	store *etcd.Store
+}
+
+func (p inProcess) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := p.RESTOptionsGetter.GetRESTOptions(resource, example)
+	options.Decorator = p.open
+	return options, err
+}
+
+// open is a generic.StorageDecorator. It adds the watch cache, as Kubernetes does for all kinds but Events, of which there are many and
+// few are read.
+func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
+	newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	client, versioner, transformer := p.store.NewClient(), storage.APIObjectVersioner{}, config.Transformer
+	if transformer == nil {
+		transformer = identity.NewEncryptCheckTransformer()
+	}
+	raw, err := etcd3.New(client, p.store.Compactor(), config.Codec, newObject, newList, config.Prefix, prefix, config.GroupResource, transformer,
+		config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening storage of %s: %w", config.GroupResource, err)
+	}
+	closeRaw := func() {
+		raw.Close()
+		_ = client.Close() // it has no connection whose end could fail
+	}
+	if config.GroupResource.Resource == "events" {
+		return raw, closeRaw, nil
+	}
+	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage: raw, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
+		ResourcePrefix: prefix, KeyFunc: key, NewFunc: newObject, NewListFunc: newList, GetAttrsFunc: attributes, IndexerFuncs: triggers,
+		Indexers: indexers, Codec: config.Codec,
+	})
+	if err != nil {
+		closeRaw()
+		return nil, nil, fmt.Errorf("opening cache of %s: %w", config.GroupResource, err)
+	}
+	delegator := cacher.NewCacheDelegator(cached, raw)
+	return delegator, func() {
+		delegator.Stop()
+		cached.Stop()
+		closeRaw()
+	}, nil
+}
