@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
@@ -277,7 +278,7 @@ func (s *Server) startAPI(ctx context.Context) (_ func() error, err error) {
 	cfg := apiserver.Config{
 		Listener: s.listener, Store: s.store, Keys: s.keys, Encryption: s.cfg.EncryptionConfig, Log: s.cfg.Log,
 		Rewriting: filepath.Join(s.cfg.DataDir, "secrets-rewriting"),
-		Free:      func() (uint64, error) { return s.free(s.cfg.DataDir) }, Controllers: s.cfg.Controllers,
+		Free:      func() (uint64, error) { return s.free(s.cfg.DataDir) }, Controllers: s.cfg.Controllers, Initial: s.cfg.Initial,
 	}
 	if cfg.Encryption == "" {
 		cfg.Encryption = encryptionPath(s.cfg.DataDir)
@@ -346,6 +347,10 @@ type Config struct {
 	// Controllers is the user name of the controllers, whose updates are permitted longer than those of others while the disk is
 	// nearly full, so that deletions finish.
 	Controllers string
+
+	// Initial returns the custom resource definitions and admission policies that a new data folder has from its start, such as those of
+	// crd.Prepared. The server does not check them, and calls it only if it has no definitions. Default: none.
+	Initial func() ([]runtime.Object, error)
 
 	// NoSync acknowledges writes before they are on disk. A crash of the machine then loses data: for tests only.
 	NoSync bool

@@ -10,7 +10,7 @@ import (
 	"embed"
 )
 
-// FS contains one YAML file per custom resource definition.
+// FS contains one YAML file per custom resource definition, and all of them in the form that programs read.
 //
-//go:embed *.yaml
+//go:embed *.yaml zz_generated.crds.pb.gz
 var FS embed.FS

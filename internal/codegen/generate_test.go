@@ -104,6 +104,7 @@ func TestGeneratedFiles(t *testing.T) {
 			"crds/network.cloud.example.org_gateways.yaml", "crds/network.cloud.example.org_groups.yaml",
 			"crds/network.cloud.example.org_networks.yaml", "crds/network.cloud.m.example.org_gateways.yaml",
 			"crds/network.cloud.m.example.org_groups.yaml", "crds/network.cloud.m.example.org_networks.yaml", "crds/protection.yaml", "crds/zz_generated.crds.go",
+			"crds/zz_generated.crds.pb.gz",
 			"namespaced/compute/v1alpha1/zz_generated.accessors.go", "namespaced/compute/v1alpha1/zz_generated.deepcopy.go",
 			"namespaced/compute/v1alpha1/zz_generated.doc.go", "namespaced/compute/v1alpha1/zz_generated.register.go",
 			"namespaced/compute/v1alpha1/zz_generated.resolvers.go", "namespaced/compute/v1alpha1/zz_generated.types.go",
@@ -198,6 +199,7 @@ func TestCommand(t *testing.T) {
 		"a missing folder":                               {[]string{"./apis/..."}, "no such file or directory"},
 		"problems are reported (O23)":                    {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
 		"problems of kubebuilder's markers are reported": {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
+		"definitions that no API server accepts":         {[]string{"testdata/refused/apis"}, "things.things.example.org: an API server would refuse it: [spec.validation.openAPIV3Schema.properties[spec]"},
 		"check of what is not written (T25)":             {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
 	} {
 		t.Run(name, func(t *testing.T) {

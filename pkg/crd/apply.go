@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,12 +83,13 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 	if err != nil {
 		return report, err
 	}
+	known := i.known(ctx)
 	decisions, errs, usable := make([]*decision, len(crds)), make([]error, len(crds)), make([]*apiextensionsv1.CustomResourceDefinition, len(crds))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for n, definition := range crds {
 		group.Go(func() error {
-			d, err := i.apply(ctx, definition)
+			d, err := i.apply(ctx, definition, known[definition.Name])
 			if err != nil {
 				errs[n] = fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
 				return nil
@@ -149,13 +151,30 @@ func kind() schema.GroupVersionKind {
 	return apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 }
 
-// apply decides and writes. A write is bound to the resource version of the decision, so that a definition which changes hands
-// in between is not overwritten.
-func (i *installer) apply(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) (d decision, err error) {
-	wanted := definition.DeepCopy()
-	wanted.SetGroupVersionKind(kind())
-	i.client.Scheme().Default(wanted)
-	metav1.SetMetaDataLabel(&wanted.ObjectMeta, LabelManagedBy, ManagedBy)
+// known returns the definitions that are ours by name, from the cache of the server: one request for all of them. Without the right to
+// list definitions, each is read.
+func (i *installer) known(ctx context.Context) map[string]*apiextensionsv1.CustomResourceDefinition {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+	if err := i.client.List(ctx, &list, client.MatchingLabels{LabelManagedBy: ManagedBy}, cached); err != nil {
+		return nil // reading each returns the error, too, if it lasts
+	}
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for n := range list.Items {
+		found[list.Items[n].Name] = &list.Items[n]
+	}
+	return found
+}
+
+// apply decides and writes, unless the known state of the definition, nil for none, is up to date. A write is bound to the resource
+// version of the decision, so that a definition which changes hands in between is not overwritten.
+func (i *installer) apply(ctx context.Context, definition, known *apiextensionsv1.CustomResourceDefinition) (d decision, err error) {
+	wanted := complete(i.client.Scheme(), definition)
+	if known != nil && known.DeletionTimestamp == nil {
+		if d, err = decide(known, wanted); err == nil && !d.write && d.skip == "" {
+			return d, nil
+		}
+	}
 	for range maxAttempts {
 		var installed *apiextensionsv1.CustomResourceDefinition
 		if installed, err = i.awaitDeletion(ctx, definition.Name); err != nil {
@@ -197,14 +216,31 @@ func (i *installer) awaitDeletion(ctx context.Context, name string) (installed *
 	return installed, err
 }
 
-func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
+// complete returns a copy with defaults and the label.
+func complete(types *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	wanted := definition.DeepCopy()
+	wanted.SetGroupVersionKind(kind())
+	types.Default(wanted)
+	metav1.SetMetaDataLabel(&wanted.ObjectMeta, LabelManagedBy, ManagedBy)
+	return wanted
+}
+
+// toApply returns what is sent to the server.
+func toApply(wanted *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
-		return fmt.Errorf("encoding: %w", err)
+		return nil, fmt.Errorf("encoding: %w", err)
 	}
-	object := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(object.Object, "status")
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
+	object, err := toApply(wanted)
+	if err != nil {
+		return err
+	}
 	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
 	if installed != nil {
 		// It is ours, so fields that others edited are reset, but only in the state of the decision.
@@ -323,16 +359,20 @@ func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decisi
 		return decision{skip: fmt.Sprintf("it serves %s, which this program does not know; "+
 			"run a newer one, or stop serving that version first", strings.Join(dropped, ", "))}, nil
 	}
+	contains := func(whole, part map[string]string) bool {
+		return labels.SelectorFromSet(part).Matches(labels.Set(whole))
+	}
+	if !contains(installed.Labels, wanted.Labels) || !contains(installed.Annotations, wanted.Annotations) { // those of others are ignored
+		return decision{write: true}, nil
+	}
+	if equality.Semantic.DeepEqual(installed.Spec, wanted.Spec) {
+		return decision{}, nil
+	}
 	// Decoded values are compared, since order and spaces of the raw JSON in schemas do not count.
 	is, isErr := runtime.DefaultUnstructuredConverter.ToUnstructured(installed)
 	want, wantErr := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err := errors.Join(isErr, wantErr); err != nil {
 		return decision{}, fmt.Errorf("decoding definition: %w", err)
 	}
-	contains := func(whole, part map[string]string) bool {
-		return labels.SelectorFromSet(part).Matches(labels.Set(whole))
-	}
-	same := reflect.DeepEqual(is["spec"], want["spec"]) && contains(installed.Labels, wanted.Labels) &&
-		contains(installed.Annotations, wanted.Annotations) // those of others are ignored
-	return decision{write: !same}, nil
+	return decision{write: !reflect.DeepEqual(is["spec"], want["spec"])}, nil
 }

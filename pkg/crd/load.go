@@ -63,10 +63,25 @@ func Forget() { embedded.Clear() }
 
 func read(files fs.FS) (content, error) {
 	if _, ok := files.(embed.FS); !ok {
-		return parse(files)
+		return compiledOr(files)
 	}
-	once, _ := embedded.LoadOrStore(files, sync.OnceValues(func() (content, error) { return parse(files) }))
+	once, _ := embedded.LoadOrStore(files, sync.OnceValues(func() (content, error) { return compiledOr(files) }))
 	return once.(func() (content, error))()
+}
+
+// compiledOr returns what is compiled, without what only a server stores, or else parses the YAML files.
+func compiledOr(files fs.FS) (content, error) {
+	all, err := decompile(files)
+	if err == nil && all.definitions == nil {
+		all, err = parse(files)
+	}
+	for _, d := range all.definitions {
+		d.ManagedFields = nil
+	}
+	for _, p := range all.policies {
+		p.SetManagedFields(nil)
+	}
+	return all, err
 }
 
 func parse(files fs.FS) (all content, err error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
@@ -85,10 +86,11 @@ type Config struct {
 	Listener    *Listener // the server takes it over
 	Store       *etcd.Store
 	Keys        *pki.PKI
-	Encryption  string                 // file of the keys that encrypt Secrets
-	Rewriting   string                 // file that exists while Secrets are encrypted with another key
-	Free        func() (uint64, error) // bytes on the disk of the store
-	Controllers string                 // user name
+	Encryption  string                           // file of the keys that encrypt Secrets
+	Rewriting   string                           // file that exists while Secrets are encrypted with another key
+	Free        func() (uint64, error)           // bytes on the disk of the store
+	Controllers string                           // user name
+	Initial     func() ([]runtime.Object, error) // of a store without definitions, see storeInitial; may be nil
 	Log         logr.Logger
 }
 

@@ -56,6 +56,11 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	if err := cfg.Store.WaitReady(ctx); err != nil {
 		return nil, err
 	}
+	if cfg.Initial != nil {
+		if err := storeInitial(ctx, cfg.Store, cfg.Initial); err != nil {
+			return nil, fmt.Errorf("storing initial definitions: %w", err)
+		}
+	}
 	if err := encryptSecrets(ctx, cfg, generic.ResourceTransformers.TransformerForResource(corev1.Resource("secrets"))); err != nil {
 		return nil, err
 	}
@@ -136,7 +141,7 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
 	c.ExtraConfig.CRDRESTOptionsGetter = keepFinalizers{inProcess{c.ExtraConfig.CRDRESTOptionsGetter, b.store}}
-	c.GenericConfig.RESTOptionsGetter = inProcess{c.GenericConfig.RESTOptionsGetter, b.store}
+	c.GenericConfig.RESTOptionsGetter = asProtobuf{inProcess{c.GenericConfig.RESTOptionsGetter, b.store}}
 	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {

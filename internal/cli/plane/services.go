@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
@@ -64,11 +65,13 @@ func (p *absolutePath) Set(path string) error {
 	return err
 }
 
-// APIServer returns the embedded API server as a service.
-func APIServer(dataDir string, o ServerOptions, log *logs.Logs) (*controlplane.Server, Service, error) {
+// APIServer returns the embedded API server as a service. A new data folder has the definitions of the providers from its start, as far as
+// they are compiled.
+func APIServer(dataDir string, o ServerOptions, log *logs.Logs, providers ...provider.Provider) (*controlplane.Server, Service, error) {
 	server, err := controlplane.New(controlplane.Config{
 		DataDir: dataDir, Listen: o.Listen, Names: o.Names, EncryptionConfig: string(o.Encryption),
 		Controllers: serviceaccount.MakeUsername(SystemNamespace, ControllersAccount), Log: log.Library("apiserver"),
+		Initial: func() ([]runtime.Object, error) { return provider.Prepared(providers...) },
 	})
 	if err != nil {
 		return nil, Service{}, err

@@ -56,7 +56,7 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	if restored.Cloud != "" && !p.WithCloud {
 		return datadir.RunFile{}, errors.New("the first start after a restore needs the local cloud: omit --cloud=false")
 	}
-	server, serverService, err := APIServer(p.DataDir, p.Server, log)
+	server, serverService, err := APIServer(p.DataDir, p.Server, log, p.Providers...)
 	if err != nil {
 		return datadir.RunFile{}, err
 	}

@@ -45,7 +45,10 @@ func Files(ctx context.Context, api *model.API, over map[string][]byte) (map[str
 	if err := l.definitions(files); err != nil {
 		return nil, err
 	}
-	return files, l.problems()
+	if err := l.problems(); err != nil {
+		return nil, err
+	}
+	return files, compile(ctx, files, l.crds())
 }
 
 func (l *loading) deepcopy(files memory) error {
@@ -76,7 +79,7 @@ func (l *loading) definitions(files memory) error {
 		return nil
 	}
 	ctx := l.GenerationContext
-	ctx.OutputRule = folder{files, filepath.Join(l.api.Dir, "crds")}
+	ctx.OutputRule = folder{files, l.crds()}
 	var protected protection
 	for _, kind := range crd.FindKubeKinds(p, metav1) {
 		p.NeedCRDFor(kind, nil)
@@ -100,6 +103,9 @@ func (l *loading) definitions(files memory) error {
 	}
 	return nil
 }
+
+// crds is the folder of the definitions.
+func (l *loading) crds() string { return filepath.Join(l.api.Dir, "crds") }
 
 // goNames returns the fields whose names in Go are no words of a sentence, each with its names in JSON.
 func goNames(p *crd.Parser) map[string][]string {
