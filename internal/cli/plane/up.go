@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -151,18 +150,6 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	}
 	log.Own("bowline").Debug("The controllers are configured")
 	return running.Start(ctx, working)
-}
-
-// gcPercentAtRest makes a smaller heap for more processor time: a control plane on a laptop is mostly idle.
-const gcPercentAtRest = 50
-
-// SaveMemory frees what only the start needs, sets the collector's goal, unless GOGC does, and returns memory to the system.
-func SaveMemory() {
-	crd.Forget()
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercentAtRest)
-		debug.FreeOSMemory()
-	}
 }
 
 // Healthy asks the API server of a data folder whether it is ready.
