@@ -33,9 +33,10 @@ func servers() map[string]string {
 	return map[string]string{
 		"controlplane": "is the server",
 		"controlplane/controlplanetest/testserver": "is the server that tests share, in a process of its own",
-		"internal/cli": "starts the server",
-		"cmd":          "is internal/cli with a main function",
-		"test/bench":   "runs the controllers as the product does, in a process of its own",
+		"internal/cli":     "starts the server",
+		"cmd":              "is internal/cli with a main function",
+		"internal/codegen": "checks definitions as the server does; authors run it as bowline generate",
+		"test/bench":       "runs the controllers as the product does, in a process of its own",
 	}
 }
 
@@ -89,7 +90,7 @@ func linked(root string) (map[string][]string, error) {
 		for i, field := range strings.Split(strings.TrimSpace(line), "\t") {
 			pkg, _, _ := strings.Cut(field, " ") // "p [q.test]" is p, compiled again for a test
 			if i == 0 {
-				name = strings.TrimSuffix(pkg, ".test")
+				name = strings.TrimSuffix(strings.TrimSuffix(pkg, ".test"), "_test")
 			} else {
 				deps[name] = append(deps[name], pkg)
 			}

@@ -16,7 +16,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,19 +53,6 @@ func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefini
 			return nil, err
 		}
 		all = append(all, crds...)
-	}
-	return all, nil
-}
-
-// Prepared returns what InstallCRDs would store, of those providers whose definitions are compiled (crd.Prepared).
-func Prepared(providers ...Provider) ([]runtime.Object, error) {
-	var all []runtime.Object
-	for _, p := range providers {
-		objects, err := crd.Prepared(p.CRDs)
-		if err != nil {
-			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
-		}
-		all = append(all, objects...)
 	}
 	return all, nil
 }

@@ -23,10 +23,9 @@ import (
 	"k8s.io/component-base/compatibility"
 	kubeversion "k8s.io/component-base/version"
 	"k8s.io/kubernetes/pkg/serviceaccount"
-)
 
-// establishedLead is longer than the delay of the first objects of a new kind.
-const establishedLead = 3 * time.Second
+	"github.com/bowline-dev/bowline/controlplane/internal/objects"
+)
 
 // establishAtOnce backdates the moment at which a definition is established: the handler delays creates within two seconds of it, for
 // other servers, which do not exist here.
@@ -44,8 +43,8 @@ func (establishAtOnce) Admit(_ context.Context, a admission.Attributes, _ admiss
 	}
 	for i := range crd.Status.Conditions {
 		c := &crd.Status.Conditions[i]
-		if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue && time.Since(c.LastTransitionTime.Time) < establishedLead {
-			c.LastTransitionTime.Time = c.LastTransitionTime.Add(-establishedLead)
+		if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue && time.Since(c.LastTransitionTime.Time) < objects.EstablishedLead {
+			c.LastTransitionTime.Time = c.LastTransitionTime.Add(-objects.EstablishedLead)
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ type Config struct {
 	Rewriting   string                           // file that exists while Secrets are encrypted with another key
 	Free        func() (uint64, error)           // bytes on the disk of the store
 	Controllers string                           // user name
-	Initial     func() ([]runtime.Object, error) // of a store without definitions, see storeInitial; may be nil
+	Initial     func() ([]runtime.Object, error) // of a store without definitions, see objects.StoreInitial; may be nil
 	Log         logr.Logger
 }
 

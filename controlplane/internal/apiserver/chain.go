@@ -30,6 +30,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+	"github.com/bowline-dev/bowline/controlplane/internal/objects"
 )
 
 // chain is the aggregator, which merges discovery, in front of the servers of built-in and of custom kinds.
@@ -57,7 +58,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 		return nil, err
 	}
 	if cfg.Initial != nil {
-		if err := storeInitial(ctx, cfg.Store, cfg.Initial); err != nil {
+		if err := objects.StoreInitial(ctx, cfg.Store, cfg.Initial); err != nil {
 			return nil, fmt.Errorf("storing initial definitions: %w", err)
 		}
 	}
@@ -101,7 +102,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
 	c.SkipOpenAPIInstallation = true // schemas does it, without v2, which takes time and memory at every change of a definition
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
-	c.RESTOptionsGetter = keepFinalizers{inProcess{c.RESTOptionsGetter, store}}
+	c.RESTOptionsGetter = objects.OfKinds(c.RESTOptionsGetter, store)
 	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return store.CheckHealth(r.Context()) }))
 	c.DisabledPostStartHooks.Insert(
 		"rbac/bootstrap-roles",                         // replaced by bootstrap, which takes a tenth of the time
@@ -140,8 +141,8 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 	if err != nil {
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
-	c.ExtraConfig.CRDRESTOptionsGetter = keepFinalizers{inProcess{c.ExtraConfig.CRDRESTOptionsGetter, b.store}}
-	c.GenericConfig.RESTOptionsGetter = asProtobuf{inProcess{c.GenericConfig.RESTOptionsGetter, b.store}}
+	c.ExtraConfig.CRDRESTOptionsGetter = objects.OfKinds(c.ExtraConfig.CRDRESTOptionsGetter, b.store)
+	c.GenericConfig.RESTOptionsGetter = objects.OfDefinitions(c.GenericConfig.RESTOptionsGetter, b.store)
 	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
@@ -168,7 +169,7 @@ func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefi
 	if err != nil {
 		return nil, fmt.Errorf("configuring aggregator: %w", err)
 	}
-	c.GenericConfig.RESTOptionsGetter = inProcess{c.GenericConfig.RESTOptionsGetter, b.store}
+	c.GenericConfig.RESTOptionsGetter = objects.OfRegistrations(c.GenericConfig.RESTOptionsGetter, b.store)
 	c.ExtraConfig.DisableRemoteAvailableConditionController = true // it watches services and endpoints, which are not served
 	s, err := controlplaneapiserver.CreateAggregatorServer(c.Complete(), builtins.GenericAPIServer,
 		definitions.Informers.Apiextensions().V1().CustomResourceDefinitions(), true, controlplaneapiserver.DefaultGenericAPIServicePriorities())

@@ -15,16 +15,21 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// gcPercentAtRest makes a smaller heap for more processor time: a control plane on a laptop is mostly idle.
-const gcPercentAtRest = 50
+// gcPercent makes a smaller heap for more processor time: a control plane on a laptop is mostly idle. During the start it leaves less
+// garbage between what stays, which would keep memory in use that cannot be returned.
+const gcPercent = 50
 
-// SaveMemory frees what only the start needs, sets the collector's goal, unless GOGC does, and returns memory to the system.
+// LimitHeap sets the collector's goal, unless GOGC does.
+func LimitHeap() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
+
+// SaveMemory frees what only the start needs, and returns memory to the system.
 func SaveMemory() {
 	crd.Forget()
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercentAtRest)
-		debug.FreeOSMemory()
-	}
+	debug.FreeOSMemory()
 	if smaps, err := os.ReadFile("/proc/self/smaps"); err == nil { // only Linux has it
 		program, _ := os.Readlink("/proc/self/exe")
 		for _, m := range unchanged(smaps, program) {

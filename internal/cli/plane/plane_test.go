@@ -30,13 +30,13 @@ func TestGoalOfTheCollector(t *testing.T) {
 		variable string
 		want     int
 	}{
-		"our goal":           {"", gcPercentAtRest},
+		"our goal":           {"", gcPercent},
 		"a goal of the user": {"70", before},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOGC", tc.variable)
 			original := debug.SetGCPercent(before)
-			SaveMemory()
+			LimitHeap()
 			if got := debug.SetGCPercent(original); got != tc.want {
 				t.Errorf("the goal is %d instead of %d", got, tc.want)
 			}

@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -71,12 +72,24 @@ func APIServer(dataDir string, o ServerOptions, log *logs.Logs, providers ...pro
 	server, err := controlplane.New(controlplane.Config{
 		DataDir: dataDir, Listen: o.Listen, Names: o.Names, EncryptionConfig: string(o.Encryption),
 		Controllers: serviceaccount.MakeUsername(SystemNamespace, ControllersAccount), Log: log.Library("apiserver"),
-		Initial: func() ([]runtime.Object, error) { return provider.Prepared(providers...) },
+		Initial: func() ([]runtime.Object, error) { return prepared(providers) },
 	})
 	if err != nil {
 		return nil, Service{}, err
 	}
 	return server, Service{Name: "API server", ListenFlag: "--listen", Run: server.Run, Ready: server.Ready()}, nil
+}
+
+// prepared returns the objects with which a new server begins.
+func prepared(providers []provider.Provider) (all []runtime.Object, err error) {
+	for _, p := range providers {
+		objects, err := crd.Prepared(p.CRDs)
+		if err != nil {
+			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 // CloudOptions are the flags of commands that run the local cloud.

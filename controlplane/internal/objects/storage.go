@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+// Package objects stores the objects of the API server in the embedded etcd.
+package objects
 
 import (
 	"fmt"
@@ -22,6 +23,21 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
 )
+
+// OfKinds returns how objects of kinds are stored, given how Kubernetes would.
+func OfKinds(kubernetes generic.RESTOptionsGetter, store *etcd.Store) generic.RESTOptionsGetter {
+	return keepFinalizers{inProcess{kubernetes, store}}
+}
+
+// OfDefinitions returns how custom resource definitions are stored.
+func OfDefinitions(kubernetes generic.RESTOptionsGetter, store *etcd.Store) generic.RESTOptionsGetter {
+	return asProtobuf{inProcess{kubernetes, store}}
+}
+
+// OfRegistrations returns how the API services that register groups are stored.
+func OfRegistrations(kubernetes generic.RESTOptionsGetter, store *etcd.Store) generic.RESTOptionsGetter {
+	return inProcess{kubernetes, store}
+}
 
 // inProcess stores objects by function calls of the store in this process. Kubernetes would open a connection for each kind, whose
 // goroutines and buffers take memory, and encode each request, response and event for it.

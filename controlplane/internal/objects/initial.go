@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+package objects
 
 import (
 	"bytes"
@@ -29,14 +29,14 @@ const (
 	maxWrites = 100
 )
 
-// initialTypes are the types that storeInitial knows.
+// initialTypes are the types that StoreInitial knows.
 var initialTypes = runtime.NewSchemeBuilder(apiextensionsv1.AddToScheme, admissionv1.AddToScheme)
 
-// storeInitial stores definitions and admission policies in a store that has no definitions yet, before the server reads it. Through the
+// StoreInitial stores definitions and admission policies in a store that has no definitions yet, before the server reads it. Through the
 // API, each definition would be validated, and its status written twice; and a policy is in force a second later.
 //
 // After a crash on the way, the server has those that are stored, and the others come through the API.
-func storeInitial(ctx context.Context, store *etcd.Store, list func() ([]runtime.Object, error)) error {
+func StoreInitial(ctx context.Context, store *etcd.Store, list func() ([]runtime.Object, error)) error {
 	if n, err := store.Count(ctx, apiextensions.Resource("customresourcedefinitions")); err != nil || n > 0 {
 		return err
 	}
@@ -102,6 +102,9 @@ func complete(o runtime.Object, now time.Time) (key string, err error) {
 	return "", fmt.Errorf("%T cannot be an initial object", o)
 }
 
+// EstablishedLead is longer than the time for which the server delays the first objects of a kind after its definition is established.
+const EstablishedLead = 3 * time.Second
+
 // establish does what the controllers of definitions do with one whose names are free.
 func establish(d *apiextensionsv1.CustomResourceDefinition, now time.Time) {
 	d.Status.AcceptedNames = d.Spec.Names
@@ -115,7 +118,7 @@ func establish(d *apiextensionsv1.CustomResourceDefinition, now time.Time) {
 		Reason: "NoConflicts", Message: "no conflicts found",
 	})
 	apihelpers.SetCRDCondition(d, apiextensionsv1.CustomResourceDefinitionCondition{
-		Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-establishedLead)),
+		Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-EstablishedLead)),
 		Reason: "InitialNamesAccepted", Message: "the initial names have been accepted",
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+package objects
 
 import (
 	"context"
