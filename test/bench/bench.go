@@ -48,18 +48,19 @@ func measure(ctx context.Context, o options) (r *report.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	for _, part := range []struct {
-		name    string
-		measure func(context.Context) error
-	}{{measureStart, b.measureStart}, {measureObjects, b.measureObjects}, {measureFloor, b.measureFloors}} {
-		if !slices.Contains(o.measure, part.name) {
+	parts := map[string]func(context.Context) error{
+		measureStart: b.measureStart, measureObjects: b.measureObjects, measureCrowd: b.measureCrowd,
+		measureDefinitions: b.measureDefinitions, measureKinds: b.measureKinds, measureFloor: b.measureFloors,
+	}
+	for _, part := range measurable() {
+		if !slices.Contains(o.measure, part) {
 			continue
 		}
-		if err := part.measure(ctx); err != nil {
+		if err := parts[part](ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 				err = fmt.Errorf("%w (%w)", err, cause)
 			}
-			return nil, fmt.Errorf("measuring %s: %w", part.name, err)
+			return nil, fmt.Errorf("measuring %s: %w", part, err)
 		}
 	}
 	b.report.AddRatios()
@@ -73,13 +74,20 @@ func (b *bench) newReport(ctx context.Context) (*report.Report, error) {
 		return nil, fmt.Errorf("running %s version: %w", b.bowline, err)
 	}
 	first, _, _ := strings.Cut(string(version), "\n")
-	machine, err := usage.Machine()
-	return &report.Report{Settings: append([]report.Setting{
+	settings := []report.Setting{
 		{Name: "version", Value: first},
 		{Name: "objects", Value: strconv.Itoa(b.objects)},
 		{Name: "latency of the external system", Value: b.latency.String()},
 		{Name: "workers of the controller", Value: strconv.Itoa(b.workers)},
-	}, machine...)}, err
+	}
+	if slices.Contains(b.measure, measureCrowd) {
+		settings = append(settings, report.Setting{Name: report.SizeOfCrowd, Value: strconv.Itoa(b.crowd)})
+	}
+	if slices.Contains(b.measure, measureDefinitions) || slices.Contains(b.measure, measureKinds) {
+		settings = append(settings, report.Setting{Name: report.NumberOfKinds, Value: strconv.Itoa(b.kinds)})
+	}
+	machine, err := usage.Machine()
+	return &report.Report{Settings: append(settings, machine...)}, err
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

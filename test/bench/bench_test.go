@@ -4,8 +4,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -13,13 +11,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli"
-	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/test/bench/page"
+	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
 func TestRequestName(t *testing.T) {
@@ -61,7 +57,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := measure(t.Context(), options{
-		objects: 3, workers: 2, measure: []string{measureStart, measureObjects, measureFloor}, bowline: self,
+		objects: 3, workers: 2, measure: measurable(), bowline: self, crowd: 10, crowdPoll: time.Second, kinds: 2,
 		settle: time.Millisecond, rest: time.Second, floorWorkers: []int{2},
 	})
 	if err != nil {
@@ -83,52 +79,14 @@ func TestRun(t *testing.T) {
 	if polls, _ := r.Get("idle", "external calls: observe per object"); polls == 0 {
 		t.Error("nothing was polled")
 	}
-}
-
-func TestWork(t *testing.T) {
-	t.Parallel()
-	item := func(name string, size int64, c ...xpv1.Condition) *shop.Item {
-		s := &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		s.Status.AtProvider.Size = size
-		s.SetConditions(c...)
-		return s
+	for name, want := range map[string]float64{"objects polled": 10, "objects refused": 1, "new objects": 10} {
+		if got, _ := r.Get(report.Crowd, name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
-	ready := xpv1.Available()
-	cases := map[string]struct {
-		done    func(*shop.Item, bool) bool
-		seen    []*shop.Item
-		deleted bool
-		missing string // empty if all are done
-	}{
-		"both are ready":      {readyAt(1), []*shop.Item{item("a", 1), item("b", 1, ready), item("a", 1, ready)}, false, ""},
-		"one counts once":     {readyAt(1), []*shop.Item{item("a", 1, ready), item("a", 1, ready)}, false, "1 of 2 objects are done; b is not: nothing seen"},
-		"another size":        {readyAt(2), []*shop.Item{item("a", 2, ready), item("b", 1, ready)}, false, "1 of 2 objects are done; b is not: {"},
-		"unexpected objects":  {readyAt(1), []*shop.Item{item("c", 1, ready), item("d", 1, ready)}, false, "0 of 2 objects are done; a is not"},
-		"both are deleted":    {isDeleted, []*shop.Item{item("a", 1), item("b", 1)}, true, ""},
-		"ready is no deleted": {isDeleted, []*shop.Item{item("a", 1, ready), item("b", 1, ready)}, false, "0 of 2 objects are done"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWork(2, tc.done)
-			w.begin("a")
-			w.begin("b")
-			for _, s := range tc.seen {
-				w.see(s, tc.deleted, time.Now())
-			}
-			over := errors.New("time is over")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			if tc.missing != "" {
-				cancel(over)
-			}
-			took, end, err := w.wait(ctx)
-			if tc.missing == "" && (err != nil || len(took) != 2 || end.IsZero()) {
-				t.Errorf("took %v until %v, %v", took, end, err)
-			}
-			if tc.missing != "" && (!errors.Is(err, over) || !strings.HasPrefix(err.Error(), tc.missing)) {
-				t.Errorf("got  %v\nwant %s", err, tc.missing)
-			}
-		})
+	for _, name := range []string{"external calls: observe per second", "slowest seconds to Ready"} {
+		if got, _ := r.Get(report.Crowd, name); got <= 0 {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

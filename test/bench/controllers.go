@@ -26,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/test/bench/memvendor"
 )
 
 // settingsVariable makes this program the command bowline with the bench's provider. Its value is settings as JSON.
@@ -35,6 +36,7 @@ type settings struct {
 	Socket  string // where to report what was counted
 	Latency time.Duration
 	Workers int
+	Kinds   int // without objects
 }
 
 // counts is what the controllers' process has counted since its start.
@@ -48,16 +50,20 @@ func runControllers(encoded string) int {
 	if err == nil {
 		listener, err = net.Listen("unix", s.Socket)
 	}
+	var further provider.Provider
+	if err == nil {
+		further, err = memvendor.KindsWithoutObjects(s.Kinds, filepath.Join(filepath.Dir(s.Socket), "definitions"))
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		return 1
 	}
-	requests, v := new(expvar.Map), newVendor(s.Latency)
-	server := &http.Server{Handler: inspection(requests, &v.calls), ReadHeaderTimeout: time.Second}
+	requests, v := new(expvar.Map), memvendor.New(s.Latency)
+	server := &http.Server{Handler: inspection(requests, &v.Calls), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	program := cli.Program{
-		Providers: []provider.Provider{v.provider(s.Workers)},
+		Providers: []provider.Provider{v.Provider(s.Workers), further},
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 			return counted(func(r *http.Request) (*http.Response, error) {
 				requests.Add(requestName(r), 1)
@@ -118,7 +124,7 @@ func inspection(requests, calls *expvar.Map) http.Handler {
 	return mux
 }
 
-// controllers is the process of the controllers.
+// controllers is the process of the controllers, with or without an API server.
 type controllers struct {
 	*process.Process
 	http http.Client
@@ -135,15 +141,20 @@ func (b *bench) withControllers(ctx context.Context, p *plane, do func(*controll
 
 // startControllers starts this program as `bowline controllers`.
 func (b *bench) startControllers(ctx context.Context, p *plane, flags ...string) (*controllers, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp(p.dir, "controllers-")
 	if err != nil {
 		return nil, err
 	}
-	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers}
+	return b.startSelf(ctx, dir, "The controllers work against", 0, append([]string{"controllers", "--kubeconfig", p.server.Kubeconfig}, flags...)...)
+}
+
+// startSelf starts this program as bowline, with a number of kinds without objects.
+func (b *bench) startSelf(ctx context.Context, dir, ready string, kinds int, arguments ...string) (*controllers, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers, Kinds: kinds}
 	encoded, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -153,9 +164,8 @@ func (b *bench) startControllers(ctx context.Context, p *plane, flags ...string)
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
 	}}
 	c.Process, err = process.Start(ctx, process.Config{
-		Args: append([]string{self, "controllers", "--kubeconfig", p.server.Kubeconfig}, flags...),
-		Env:  []string{settingsVariable + "=" + string(encoded)},
-		Dir:  dir, Ready: "The controllers work against", Failed: b.failed, Detached: true,
+		Args: append([]string{self}, arguments...), Env: []string{settingsVariable + "=" + string(encoded)},
+		Dir: dir, Ready: ready, Failed: b.failed, Detached: true,
 	})
 	return c, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/test/bench/memvendor"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
@@ -103,10 +104,10 @@ func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
 			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, shop.ItemGroupVersionKind)},
 		},
 		Type: xpv1.SecretTypeConnection, Data: map[string][]byte{
-			xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(s.Name)),
-			xpv1.ResourceCredentialsSecretPortKey:     []byte(strconv.Itoa(port)),
-			xpv1.ResourceCredentialsSecretUserKey:     []byte(username),
-			xpv1.ResourceCredentialsSecretPasswordKey: []byte(password(s.Name)),
+			xpv1.ResourceCredentialsSecretEndpointKey: []byte(memvendor.Address(s.Name)),
+			xpv1.ResourceCredentialsSecretPortKey:     []byte(strconv.Itoa(memvendor.Port)),
+			xpv1.ResourceCredentialsSecretUserKey:     []byte(memvendor.Username),
+			xpv1.ResourceCredentialsSecretPasswordKey: []byte(memvendor.Password(s.Name)),
 		},
 	})
 }
@@ -122,6 +123,6 @@ func createEvent(ctx context.Context, c client.Client, s *shop.Item) error {
 func writeStatus(ctx context.Context, c client.Client, s *shop.Item) error {
 	return c.Status().Patch(ctx, s, patched(s, func() {
 		s.SetConditions(xpv1.ReconcileSuccess().WithObservedGeneration(s.Generation), xpv1.Available().WithObservedGeneration(s.Generation))
-		s.Status.AtProvider = shop.ItemObservation{Size: *s.Spec.ForProvider.Size, Shelf: address(s.Name)}
+		s.Status.AtProvider = shop.ItemObservation{Size: *s.Spec.ForProvider.Size, Shelf: memvendor.Address(s.Name)}
 	}))
 }

@@ -8,11 +8,21 @@
 //	make bench-compare REF=v1.0    # that commit and the current tree in turn
 //	make bench-report              # writes docs/performance.md
 //	bin/bench compare before.json after.json
+//	bin/bench --measure crowd,definitions,kinds --crowd 500 --kinds 100
+//
+// It measures these parts:
+//
+//	start        bowline up on a new and an existing folder, and at rest
+//	objects      creation, polls, single objects, restart, update and deletion of managed resources
+//	crowd        new objects, one after the other, while many are polled each minute and the vendor refuses a tenth as many (crowd.go)
+//	definitions  memory of the definitions of kinds without objects in an API server without controllers (kinds.go)
+//	kinds        memory of such kinds and their controllers in bowline up
+//	floor        the least possible requests
 //
 // The API server is `bowline apiserver`. The controllers are this program once more, as `bowline controllers` with the bench's
 // provider (vendor.go) and counters around its connections (controllers.go). The provider is written as authors write theirs: four
 // functions for package kind, and a ProviderConfig with its credentials in a Secret; only its vendor is in memory. The harness creates
-// the objects while the controllers run, and reads from a watch when each is done (objects.go, work.go).
+// the objects while the controllers run, and reads from a watch when each is done (objects.go).
 //
 // A floor is a bare client that knows everything beforehand and sends only the requests that a creation needs, one object after the
 // other in each worker (floor.go). The floor of three requests is what no client can do without:
@@ -41,6 +51,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -68,10 +79,17 @@ func main() {
 
 // What can be measured, in this order.
 const (
-	measureStart   = "start"
-	measureObjects = "objects"
-	measureFloor   = "floor"
+	measureStart       = "start"
+	measureObjects     = "objects"
+	measureCrowd       = "crowd"
+	measureDefinitions = "definitions"
+	measureKinds       = "kinds"
+	measureFloor       = "floor"
 )
+
+func measurable() []string {
+	return []string{measureStart, measureObjects, measureCrowd, measureDefinitions, measureKinds, measureFloor}
+}
 
 type options struct {
 	objects, workers          int
@@ -80,10 +98,12 @@ type options struct {
 	bowline, json, cpuProfile string
 	settle, rest              time.Duration // of phases without changes: how long to wait before, and to measure
 	floorWorkers              []int         // of the bare client, one after the other
+	crowd, kinds              int           // objects that are polled while new ones are created, and kinds without objects
+	crowdPoll                 time.Duration // between polls of each object of the crowd
 }
 
 func newCommand() *cobra.Command {
-	o := options{settle: 15 * time.Second, rest: 20 * time.Second, floorWorkers: []int{1, 8, 32}}
+	o := options{settle: 15 * time.Second, rest: 20 * time.Second, crowdPoll: time.Minute}
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure what managed resources cost", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,7 +124,11 @@ func newCommand() *cobra.Command {
 	cmd.PersistentFlags().IntVar(&o.objects, "objects", 1000, "how many managed resources")
 	cmd.PersistentFlags().DurationVar(&o.latency, "latency", 0, "how long each call to the external system takes")
 	cmd.PersistentFlags().IntVar(&o.workers, "workers", 32, "how many objects the controller reconciles at once; the default is that of providers")
-	cmd.Flags().StringSliceVar(&o.measure, "measure", []string{measureStart, measureObjects, measureFloor}, "what to measure")
+	cmd.PersistentFlags().IntVar(&o.crowd, "crowd", 5000, "how many objects are polled each minute while new ones are created")
+	cmd.PersistentFlags().IntVar(&o.kinds, "kinds", 1000, "how many kinds without objects")
+	cmd.PersistentFlags().IntSliceVar(&o.floorWorkers, "floor-workers", []int{1, 8, 32}, "how many objects the bare client creates at once; the fastest counts")
+	cmd.PersistentFlags().StringSliceVar(&o.measure, "measure", []string{measureStart, measureObjects, measureFloor},
+		"what to measure, of "+strings.Join(measurable(), ", "))
 	cmd.PersistentFlags().StringVar(&o.bowline, "bowline", "bin/bowline", "the program whose API server is used")
 	cmd.Flags().StringVar(&o.json, "json", "", "file that gets the report as JSON, for compare")
 	cmd.Flags().StringVar(&o.cpuProfile, "cpuprofile", "", "folder that gets a profile of the controllers for each phase")
@@ -172,13 +196,15 @@ func newPageCommand() *cobra.Command {
 }
 
 func (o options) validate() error {
-	if o.objects < 1 || o.workers < 1 || o.latency < 0 {
-		return errors.New("--objects and --workers must be at least 1, and --latency not negative")
+	if min(o.objects, o.workers, o.crowd, o.kinds) < 1 || o.latency < 0 {
+		return errors.New("--objects, --workers, --crowd and --kinds must be at least 1, and --latency not negative")
 	}
-	known := []string{measureStart, measureObjects, measureFloor}
+	if len(o.floorWorkers) == 0 || slices.Min(o.floorWorkers) < 1 {
+		return errors.New("--floor-workers must be numbers of at least 1")
+	}
 	for _, what := range o.measure {
-		if !slices.Contains(known, what) {
-			return fmt.Errorf("--measure knows %v, not %q", known, what)
+		if !slices.Contains(measurable(), what) {
+			return fmt.Errorf("--measure knows %v, not %q", measurable(), what)
 		}
 	}
 	if _, err := os.Stat(o.bowline); err != nil {

@@ -12,10 +12,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/test/bench/memvendor"
+	"github.com/bowline-dev/bowline/test/bench/progress"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
@@ -31,7 +35,7 @@ func name(i int) string { return fmt.Sprintf("item-%05d", i) }
 // object returns what the harness creates.
 func object(i int) *shop.Item {
 	s := &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}
-	s.Spec.ForProvider = shop.ItemParameters{Size: new(int64(1)), Colour: new(colour)}
+	s.Spec.ForProvider = shop.ItemParameters{Size: new(int64(1)), Colour: new(memvendor.Colour)}
 	s.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: namespace, Name: name(i)}
 	return s
 }
@@ -40,20 +44,15 @@ func object(i int) *shop.Item {
 type life struct {
 	*bench
 	plane     *plane
-	current   atomic.Pointer[work]
+	current   atomic.Pointer[progress.Work]
 	emptyHeap float64 // of controllers without objects
 }
 
 // measureObjects measures all phases from creation to deletion. The controllers are restarted before and after the phase idle, which
 // has a poll interval of its own.
 func (b *bench) measureObjects(ctx context.Context) error {
-	return b.withPlane(ctx, func(p *plane) error {
-		l := &life{bench: b, plane: p}
-		watching, stopWatching := context.WithCancel(ctx)
-		defer stopWatching()
-		if err := watch(watching, p, &l.current); err != nil {
-			return err
-		}
+	return b.withLife(ctx, func(l *life) error {
+		p := l.plane
 		if err := b.withControllers(ctx, p, func(c *controllers) error { return l.create(ctx, c) }); err != nil {
 			return err
 		}
@@ -71,6 +70,19 @@ func (b *bench) measureObjects(ctx context.Context) error {
 	})
 }
 
+// withLife starts an API server and a watch of its items, and calls do.
+func (b *bench) withLife(ctx context.Context, do func(*life) error) error {
+	return b.withPlane(ctx, func(p *plane) error {
+		l := &life{bench: b, plane: p}
+		watching, stopWatching := context.WithCancel(ctx)
+		defer stopWatching()
+		if err := watch(watching, p, &l.current); err != nil {
+			return err
+		}
+		return do(l)
+	})
+}
+
 func (l *life) create(ctx context.Context, c *controllers) (err error) {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -80,7 +92,7 @@ func (l *life) create(ctx context.Context, c *controllers) (err error) {
 	if l.emptyHeap, err = c.heap(ctx); err != nil {
 		return err
 	}
-	return l.change(ctx, "create", c, readyAt(1), func(ctx context.Context, i int) error { return l.plane.client.Create(ctx, object(i)) })
+	return l.change(ctx, "create", c, progress.ReadyAt(1), func(ctx context.Context, i int) error { return l.plane.client.Create(ctx, object(i)) })
 }
 
 // idle measures the controllers while they poll, and what an object takes in their memory.
@@ -110,35 +122,50 @@ func (l *life) idle(ctx context.Context, c *controllers, poll time.Duration) err
 func (l *life) singles(ctx context.Context) error {
 	ctx, cancel := l.limited(ctx)
 	defer cancel()
-	n, all := min(mostSingle, l.objects), []time.Duration{}
-	defer l.logProgress(ctx, report.Single, func() int { return len(all) }, n)()
-	for i := l.objects; i < l.objects+n; i++ {
-		one := newWork(1, readyAt(1))
-		l.current.Store(one)
-		one.begin(name(i))
-		if err := l.plane.client.Create(ctx, object(i)); err != nil {
-			return err
-		}
-		took, _, err := one.wait(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", report.Single, err)
-		}
-		all = append(all, took...)
+	n := min(mostSingle, l.objects)
+	all, err := l.oneByOne(ctx, report.Single, n, 0)
+	if err != nil {
+		return err
 	}
 	l.report.Add(report.Single, "objects", float64(n))
 	l.report.Add(report.Single, "p50 milliseconds", 1000*report.Percentile(all, 50).Seconds())
 	l.report.Add(report.Single, "p99 milliseconds", 1000*report.Percentile(all, 99).Seconds())
 	l.report.Add(report.Single, "slowest milliseconds", 1000*report.Percentile(all, 100).Seconds())
-	gone := newWork(n, isDeleted)
+	gone := progress.New(n, progress.IsDeleted)
 	l.current.Store(gone)
 	for i := l.objects; i < l.objects+n; i++ {
-		gone.begin(name(i))
+		gone.Begin(name(i))
 		if err := l.plane.client.Delete(ctx, object(i)); err != nil {
 			return err
 		}
 	}
-	_, _, err := gone.wait(ctx)
+	_, _, err = gone.Wait(ctx)
 	return err
+}
+
+// oneByOne creates further objects, each when the one before is Ready and was created that long ago, and returns how long each took.
+func (l *life) oneByOne(ctx context.Context, phase string, n int, every time.Duration) (all []time.Duration, err error) {
+	var done atomic.Int64
+	defer l.logProgress(ctx, phase, func() int { return int(done.Load()) }, n)()
+	for i := l.objects; i < l.objects+n; i++ {
+		next := time.Now().Add(every)
+		one := progress.New(1, progress.ReadyAt(1))
+		l.current.Store(one)
+		one.Begin(name(i))
+		if err := l.plane.client.Create(ctx, object(i)); err != nil {
+			return nil, err
+		}
+		took, _, err := one.Wait(ctx)
+		if err == nil {
+			err = sleep(ctx, time.Until(next))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", phase, err)
+		}
+		all = append(all, took...)
+		done.Add(1)
+	}
+	return all, nil
 }
 
 // restart starts controllers and waits until they have observed all objects.
@@ -169,29 +196,39 @@ func (l *life) restart(ctx context.Context) (c *controllers, err error) {
 // updateAndDelete does both with all objects.
 func (l *life) updateAndDelete(ctx context.Context, c *controllers) error {
 	larger := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"forProvider": {"size": 2}}}`))
-	if err := l.change(ctx, "update", c, readyAt(2), func(ctx context.Context, i int) error {
+	if err := l.change(ctx, "update", c, progress.ReadyAt(2), func(ctx context.Context, i int) error {
 		return l.plane.client.Patch(ctx, object(i), larger)
 	}); err != nil {
 		return err
 	}
-	return l.change(ctx, "delete", c, isDeleted, func(ctx context.Context, i int) error { return l.plane.client.Delete(ctx, object(i)) })
+	if err := l.change(ctx, "delete", c, progress.IsDeleted, func(ctx context.Context, i int) error {
+		return l.plane.client.Delete(ctx, object(i))
+	}); err != nil {
+		return err
+	}
+	var left shop.ItemList
+	if err := l.plane.client.List(ctx, &left); err != nil {
+		return err
+	}
+	l.report.Add("delete", "objects left", float64(len(left.Items)))
+	return nil
 }
 
 // change measures a phase that sends one request for each object and waits until the controllers are done with all.
 func (l *life) change(ctx context.Context, phase string, c *controllers, done func(*shop.Item, bool) bool,
 	request func(ctx context.Context, i int) error) error {
-	w := newWork(l.objects, done)
+	w := progress.New(l.objects, done)
 	l.current.Store(w)
 	return l.phase(ctx, phase, l.plane, c, func(ctx context.Context) error {
-		defer l.logProgress(ctx, phase, w.count, w.n)()
+		defer l.logProgress(ctx, phase, w.Count, w.N)()
 		begin := time.Now()
 		if err := l.forEach(ctx, requesters, func(ctx context.Context, i int) error {
-			w.begin(name(i))
+			w.Begin(name(i))
 			return request(ctx, i)
 		}); err != nil {
 			return err
 		}
-		took, end, err := w.wait(ctx)
+		took, end, err := w.Wait(ctx)
 		if err != nil {
 			return err
 		}
@@ -202,4 +239,33 @@ func (l *life) change(ctx context.Context, phase string, c *controllers, done fu
 		l.report.Add(phase, "p99 seconds of an object", report.Percentile(took, 99).Seconds())
 		return nil
 	})
+}
+
+// watch passes all changes of items to the current work.
+func watch(ctx context.Context, p *plane, current *atomic.Pointer[progress.Work]) error {
+	items, err := cache.New(p.server.Config, cache.Options{Scheme: p.client.Scheme()})
+	if err != nil {
+		return err
+	}
+	go func() { _ = items.Start(ctx) }() // it ends with ctx only
+	informer, err := items.GetInformer(ctx, &shop.Item{})
+	if err != nil {
+		return fmt.Errorf("watching: %w", err)
+	}
+	see := func(o any, deleted bool) {
+		if item, ok := o.(*shop.Item); ok && current.Load() != nil {
+			current.Load().See(item, deleted, time.Now())
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { see(o, false) },
+		UpdateFunc: func(_, o any) { see(o, false) },
+		DeleteFunc: func(o any) {
+			if missed, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = missed.Obj
+			}
+			see(o, true)
+		},
+	})
+	return err
 }

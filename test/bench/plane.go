@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/test/bench/memvendor"
 )
 
 // namespace of the Secrets.
@@ -65,7 +66,7 @@ func access() []client.Object {
 	config.Spec.Limits = &xpv1.CallLimits{DeletionsPerMinute: new(int32(0))}
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, Data: map[string][]byte{"key": []byte(apiKey)}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, Data: map[string][]byte{"key": []byte(memvendor.APIKey)}},
 		config,
 	}
 }

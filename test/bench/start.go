@@ -29,11 +29,17 @@ func (b *bench) measureStart(ctx context.Context) error {
 	return b.up(ctx, dir, "seconds to ready on an existing folder", b.measureRest)
 }
 
+// upReady is what bowline up prints when it is ready.
+const upReady = "Bowline is ready"
+
+func upArguments(dir string) []string {
+	return []string{"up", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--cloud-listen", "127.0.0.1:0"}
+}
+
 func (b *bench) up(ctx context.Context, dir, figure string, then func(context.Context, *process.Process) error) error {
 	begin := time.Now()
 	p, err := process.Start(ctx, process.Config{
-		Args: []string{b.bowline, "up", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--cloud-listen", "127.0.0.1:0"},
-		Dir:  dir, Ready: "Bowline is ready", Failed: b.failed, Detached: true,
+		Args: append([]string{b.bowline}, upArguments(dir)...), Dir: dir, Ready: upReady, Failed: b.failed, Detached: true,
 	})
 	if err != nil {
 		return err

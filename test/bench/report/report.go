@@ -18,10 +18,19 @@ import (
 const (
 	Start         = "start"
 	Single        = "single object"
+	Crowd         = "new objects beside a crowd"
+	Definitions   = "definitions without objects"
+	Kinds         = "kinds without objects"
 	SixRequests   = "floor of six requests"
 	ThreeRequests = "floor of three requests"
 	Ratios        = "ratios"
 	Harness       = "harness"
+)
+
+// Settings that other packages name.
+const (
+	SizeOfCrowd   = "objects of the crowd"
+	NumberOfKinds = "kinds without objects"
 )
 
 // RatioOfCreate is the figure of the phase Ratios by which creations are judged.
@@ -69,6 +78,15 @@ func (r *Report) Setting(name string) string {
 		}
 	}
 	return "-"
+}
+
+// Rename gives a phase another name.
+func (r *Report) Rename(phase, name string) {
+	for i, f := range r.Figures {
+		if f.Phase == phase {
+			r.Figures[i].Phase = name
+		}
+	}
 }
 
 // Drop removes a phase.

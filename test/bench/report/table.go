@@ -70,7 +70,8 @@ func headlines() []string {
 	return []string{
 		"seconds to ready on a new folder", "seconds to ready on an existing folder", "MB resident at rest", "MB anonymous at rest",
 		"percent of a core at rest", "seconds", "seconds from start to all observed", "p50 milliseconds", "API requests per object",
-		"controllers: CPU seconds", "controllers: peak MB anonymous", "KB of live heap per object",
+		"controllers: CPU seconds", "controllers: peak MB anonymous", "KB of live heap per object", "p50 seconds to Ready", "p99 seconds to Ready",
+		"KB anonymous per definition", "KB anonymous per kind",
 	}
 }
 

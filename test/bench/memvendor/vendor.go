@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package memvendor is the bench's provider: its vendor is in memory, and its kinds are those of package shop.
+package memvendor
 
 import (
 	"context"
@@ -21,24 +22,26 @@ import (
 
 // The connection to every item.
 const (
-	apiKey   = "open sesame" // in the Secret of the ProviderConfig
-	port     = 5432
-	username = "admin"
-	colour   = "green" // of all items
+	APIKey   = "open sesame" // in the Secret of the ProviderConfig
+	Port     = 5432
+	Username = "admin"
+	Colour   = "green" // of all items
+	Refused  = "red"   // the colour of the items that the vendor does not sell
 )
 
-// A vendor holds items in the process of the controllers. Unlike the vendor of the test kit it remembers no calls, whose memory would
+// A Vendor holds items in the process of the controllers. Unlike the vendor of the test kit it remembers no calls, whose memory would
 // be measured too. It seems to survive its process: items that an earlier process created exist.
-type vendor struct {
+type Vendor struct {
 	latency time.Duration // of each call
-	calls   expvar.Map
+	Calls   expvar.Map    // by verb
 
 	mu    sync.Mutex
 	sizes map[string]int64 // by external name; 0 once it is deleted
 }
 
-func newVendor(latency time.Duration) *vendor {
-	return &vendor{latency: latency, sizes: map[string]int64{}}
+// New returns a vendor whose calls take that long.
+func New(latency time.Duration) *Vendor {
+	return &Vendor{latency: latency, sizes: map[string]int64{}}
 }
 
 // item is the vendor's answer.
@@ -58,21 +61,23 @@ type itemRequest = kind.Request[shop.ItemParameters, item]
 var (
 	errNotFound = errors.New("there is no such item")
 	errKey      = errors.New("the API key is wrong")
+	errRefused  = errors.New("there are no items of this colour")
 )
 
-// provider returns a provider as authors write it: four functions, and credentials in a Secret of a ProviderConfig. It reconciles
+// Provider returns a provider as authors write it: four functions, and credentials in a Secret of a ProviderConfig. It reconciles
 // that many items at once.
-func (v *vendor) provider(workers int) provider.Provider {
-	system := kind.System[*vendor]{
-		Clients: &clients.Factory[shop.ProviderConfigSpec, *vendor]{
-			New: func(_ context.Context, c clients.Connection[shop.ProviderConfigSpec]) (*vendor, error) {
-				if string(c.Credentials) != apiKey {
+func (v *Vendor) Provider(workers int) provider.Provider {
+	system := kind.System[*Vendor]{
+		Clients: &clients.Factory[shop.ProviderConfigSpec, *Vendor]{
+			New: func(_ context.Context, c clients.Connection[shop.ProviderConfigSpec]) (*Vendor, error) {
+				if string(c.Credentials) != APIKey {
 					return nil, errKey
 				}
 				return v, nil
 			},
 		},
 		IsNotFound: func(err error) bool { return errors.Is(err, errNotFound) },
+		Refused:    func(err error) bool { return errors.Is(err, errRefused) },
 	}
 	kinds := kind.Serve(system, items(), &shop.Item{})
 	for i := range kinds {
@@ -83,26 +88,28 @@ func (v *vendor) provider(workers int) provider.Provider {
 	}
 }
 
-func items() kind.Kind[*vendor, shop.ItemParameters, shop.ItemObservation, item] {
-	return kind.Kind[*vendor, shop.ItemParameters, shop.ItemObservation, item]{
+func items() kind.Kind[*Vendor, shop.ItemParameters, shop.ItemObservation, item] {
+	return kind.Kind[*Vendor, shop.ItemParameters, shop.ItemObservation, item]{
 		Identity: kind.ByToken,
-		Get:      func(ctx context.Context, v *vendor, r *itemRequest) (*item, error) { return v.get(ctx, r) },
-		Create:   func(ctx context.Context, v *vendor, r *itemRequest) (*item, error) { return v.create(ctx, r) },
-		Update: func(ctx context.Context, v *vendor, r *itemRequest) error {
+		Get:      func(ctx context.Context, v *Vendor, r *itemRequest) (*item, error) { return v.get(ctx, r) },
+		Create:   func(ctx context.Context, v *Vendor, r *itemRequest) (*item, error) { return v.create(ctx, r) },
+		Update: func(ctx context.Context, v *Vendor, r *itemRequest) error {
 			return v.call(ctx, "update", func() { v.sizes[r.Name] = r.Want.Size })
 		},
-		Delete: func(ctx context.Context, v *vendor, r *itemRequest) error {
+		Delete: func(ctx context.Context, v *Vendor, r *itemRequest) error {
 			return v.call(ctx, "delete", func() { v.sizes[r.Name] = 0 })
 		},
 	}
 }
 
 // call calls do after the latency.
-func (v *vendor) call(ctx context.Context, verb string, do func()) error {
-	v.calls.Add(verb, 1)
+func (v *Vendor) call(ctx context.Context, verb string, do func()) error {
+	v.Calls.Add(verb, 1)
 	if v.latency > 0 {
-		if err := sleep(ctx, v.latency); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(v.latency):
 		}
 	}
 	v.mu.Lock()
@@ -111,7 +118,7 @@ func (v *vendor) call(ctx context.Context, verb string, do func()) error {
 	return nil
 }
 
-func (v *vendor) get(ctx context.Context, r *itemRequest) (*item, error) {
+func (v *Vendor) get(ctx context.Context, r *itemRequest) (*item, error) {
 	var size int64
 	err := v.call(ctx, "observe", func() {
 		var known bool
@@ -130,19 +137,24 @@ func (v *vendor) get(ctx context.Context, r *itemRequest) (*item, error) {
 	return answer(r.Name, size, labels), nil
 }
 
-func (v *vendor) create(ctx context.Context, r *itemRequest) (*item, error) {
+func (v *Vendor) create(ctx context.Context, r *itemRequest) (*item, error) {
+	if r.Want.Colour == Refused {
+		return nil, errors.Join(v.call(ctx, "refuse", func() {}), errRefused)
+	}
 	err := v.call(ctx, "create", func() { v.sizes[r.Name] = r.Want.Size })
 	created := answer(r.Name, r.Want.Size, r.Labels)
-	created.Password = password(r.Name)
+	created.Password = Password(r.Name)
 	return created, err
 }
 
 func answer(name string, size int64, labels map[string]string) *item {
 	return &item{
-		Size: size, Colour: colour, Shelf: address(name), Labels: labels, Endpoint: address(name), Port: port, Username: username,
+		Size: size, Colour: Colour, Shelf: Address(name), Labels: labels, Endpoint: Address(name), Port: Port, Username: Username,
 	}
 }
 
-func password(name string) string { return "correct-horse-battery-staple-" + name }
+// Password of an item.
+func Password(name string) string { return "correct-horse-battery-staple-" + name }
 
-func address(name string) string { return name + ".items.bench.example.org" }
+// Address of an item.
+func Address(name string) string { return name + ".items.bench.example.org" }
