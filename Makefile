@@ -109,9 +109,9 @@ bench: build ## Measure requests, CPU and memory of managed resources (N=1000 LA
 	@exec bin/bench --objects $(or $(N),1000) --latency $(or $(LATENCY),0) $(if $(JSON),--json '$(JSON)') $(ARGS)
 
 .PHONY: bench-compare
-bench-compare: build ## Measure another commit and this tree in turn (REF=v1.0 N=1000 LATENCY=0 ROUNDS=2)
+bench-compare: build ## Measure another commit and this tree in turn (REF=v1.0 N=1000 LATENCY=0 ROUNDS=2 ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
-	@exec bin/bench against '$(REF)' --objects $(or $(N),1000) --latency $(or $(LATENCY),0) --rounds $(or $(ROUNDS),2) $(ARGS)
+	@exec bin/bench against '$(REF)' --objects $(or $(N),1000) --latency $(or $(LATENCY),0) --rounds $(or $(ROUNDS),2) --floor-workers 8 $(ARGS)
 
 .PHONY: bench-report
 bench-report: ## Measure all, and write docs/performance.md (N=1000 ARGS="...")

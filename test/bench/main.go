@@ -19,6 +19,10 @@
 //	kinds        memory of such kinds and their controllers in bowline up
 //	floor        the least possible requests
 //
+// make bench-compare measures start, definitions and floor of the other commit's bowline with this bench. The other parts depend on the
+// runtime in the bench: this bench is compiled in the other commit's tree or, where it does not compile, that commit's own bench measures
+// the objects. Figures of the same name are compared; what only one side has is shown without a change.
+//
 // The API server is `bowline apiserver`. The controllers are this program once more, as `bowline controllers` with the bench's
 // provider (vendor.go) and counters around its connections (controllers.go). The provider is written as authors write theirs: four
 // functions for package kind, and a ProviderConfig with its credentials in a Secret; only its vendor is in memory. The harness creates
@@ -50,13 +54,13 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/test/bench/against"
@@ -166,18 +170,31 @@ func newAgainstCommand(o *options) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
+			ofProgram := []string{measureStart, measureDefinitions, measureFloor}
+			runtime := func(part string) bool { return !slices.Contains(ofProgram, part) }
+			program := func(part string) bool { return !runtime(part) }
 			before, after, err := against.Measure(cmd.Context(), args[0], against.Options{
-				Bowline: o.bowline, Rounds: rounds, Flags: []string{"--objects", strconv.Itoa(o.objects),
-					"--workers", strconv.Itoa(o.workers), "--latency", o.latency.String()},
+				Bowline: o.bowline, Rounds: rounds, Flags: flags(cmd.InheritedFlags()),
+				Program: slices.DeleteFunc(slices.Clone(o.measure), runtime), Runtime: slices.DeleteFunc(slices.Clone(o.measure), program),
 			})
-			if err != nil {
-				return err
+			if before != nil {
+				err = errors.Join(report.Write(cmd.OutOrStdout(), before, after), err)
 			}
-			return report.Write(cmd.OutOrStdout(), before, after)
+			return err
 		},
 	}
 	cmd.Flags().IntVar(&rounds, "rounds", rounds, "how often to measure both; figures are the means")
 	return cmd
+}
+
+// flags returns those that every bench of a comparison gets, with their values.
+func flags(all *pflag.FlagSet) (flags []string) {
+	all.VisitAll(func(f *pflag.Flag) {
+		if value := strings.Trim(f.Value.String(), "[]"); f.Name != "bowline" && f.Name != "measure" {
+			flags = append(flags, "--"+f.Name+"="+value)
+		}
+	})
+	return flags
 }
 
 func newPageCommand() *cobra.Command {

@@ -89,11 +89,6 @@ func (r *Report) Rename(phase, name string) {
 	}
 }
 
-// Drop removes a phase.
-func (r *Report) Drop(phase string) {
-	r.Figures = slices.DeleteFunc(r.Figures, func(f Figure) bool { return f.Phase == phase })
-}
-
 // WriteFile stores the report as JSON.
 func (r *Report) WriteFile(path string) error {
 	content, err := json.MarshalIndent(r, "", "  ")
@@ -141,17 +136,22 @@ func (r *Report) CPUOf(phase string, processes ...string) (seconds float64) {
 	return seconds
 }
 
-// Mean returns the settings of the first report, with the means of the figures.
+// Mean returns the settings of the first report, with the mean of each figure over the reports that have it.
 func Mean(of []*Report) *Report {
 	all := &Report{Settings: of[0].Settings}
-	for _, f := range of[0].Figures {
-		sum, n := 0.0, 0.0
-		for _, r := range of {
-			if value, ok := r.Get(f.Phase, f.Name); ok {
-				sum, n = sum+value, n+1
+	for i, r := range of {
+		for _, f := range r.Figures {
+			if _, known := all.Get(f.Phase, f.Name); known {
+				continue
 			}
+			sum, n := 0.0, 0.0
+			for _, r := range of[i:] {
+				if value, ok := r.Get(f.Phase, f.Name); ok {
+					sum, n = sum+value, n+1
+				}
+			}
+			all.Add(f.Phase, f.Name, sum/n)
 		}
-		all.Add(f.Phase, f.Name, sum/n)
 	}
 	return all
 }

@@ -120,8 +120,8 @@ func TestAddRatios(t *testing.T) {
 func TestMean(t *testing.T) {
 	t.Parallel()
 	one := &Report{Settings: []Setting{{"version", "a"}}, Figures: []Figure{{"create", "seconds", 1}, {"create", "only here", 5}}}
-	two := &Report{Settings: []Setting{{"version", "a"}}, Figures: []Figure{{"create", "seconds", 2}}}
-	want := &Report{Settings: one.Settings, Figures: []Figure{{"create", "seconds", 1.5}, {"create", "only here", 5}}}
+	two := &Report{Settings: []Setting{{"version", "a"}}, Figures: []Figure{{"create", "seconds", 2}, {"delete", "seconds", 3}}}
+	want := &Report{Settings: one.Settings, Figures: []Figure{{"create", "seconds", 1.5}, {"create", "only here", 5}, {"delete", "seconds", 3}}}
 	if diff := cmp.Diff(want, Mean([]*Report{one, two})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
