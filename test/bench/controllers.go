@@ -165,7 +165,7 @@ func (b *bench) startSelf(ctx context.Context, dir, ready string, kinds int, arg
 	}}
 	c.Process, err = process.Start(ctx, process.Config{
 		Args: append([]string{self}, arguments...), Env: []string{settingsVariable + "=" + string(encoded)},
-		Dir: dir, Ready: ready, Failed: b.failed, Detached: true,
+		Dir: dir, Ready: ready, Limit: time.Minute + time.Duration(kinds)*100*time.Millisecond, Failed: b.failed, Detached: true,
 	})
 	return c, err
 }

@@ -12,6 +12,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ import (
 )
 
 const (
-	startLimit = time.Minute      // until a program is ready
+	startLimit = time.Minute      // until a program is ready, by default
 	stopLimit  = 20 * time.Second // from the signal to the exit, before the program is killed
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	Dir string
 	// Ready is part of the line that the program prints to its standard output when it is ready.
 	Ready string
+	// Limit is how long the program may take until it is ready. Default: a minute.
+	Limit time.Duration
 	// Failed is called if the program ends after it was ready, without Stop or Kill. Optional.
 	Failed func(error)
 	// Detached programs have a process group of their own: Ctrl-C reaches this process only, which stops them in order.
@@ -91,7 +94,8 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	}
 	ready := make(chan struct{})
 	go p.read(stdout, c.Ready, ready)
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	limit := cmp.Or(c.Limit, startLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
 	defer cancel()
 	select {
 	case <-ready:

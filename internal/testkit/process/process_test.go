@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // start runs a shell script.
@@ -58,6 +59,15 @@ func TestProcess(t *testing.T) {
 			t.Error(err)
 		}
 		<-p.Exited()
+	})
+	t.Run("is not ready in time", func(t *testing.T) {
+		t.Parallel()
+		_, err := Start(t.Context(), Config{
+			Args: []string{"/bin/sh", "-c", "exec sleep 60"}, Ready: "I am ready", Dir: t.TempDir(), Limit: 50 * time.Millisecond,
+		})
+		if err == nil || !strings.Contains(err.Error(), "not ready after 50ms") {
+			t.Error(err)
+		}
 	})
 	t.Run("ends before it is ready", func(t *testing.T) {
 		t.Parallel()
