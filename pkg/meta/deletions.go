@@ -4,7 +4,6 @@
 package meta
 
 import (
-	"maps"
 	"strings"
 	"time"
 
@@ -39,9 +38,11 @@ func SetDeletionsResumed(config metav1.Object, namespace string, at time.Time) {
 
 // ResumeAnnotations returns the annotations of a ProviderConfig that resume deletions.
 func ResumeAnnotations(config metav1.Object) map[string]string {
-	found := maps.Clone(config.GetAnnotations())
-	maps.DeleteFunc(found, func(key, _ string) bool {
-		return key != AnnotationKeyResumeDeletions && !strings.HasPrefix(key, AnnotationPrefixResumeDeletions)
-	})
+	found := map[string]string{}
+	for key, value := range config.GetAnnotations() {
+		if key == AnnotationKeyResumeDeletions || strings.HasPrefix(key, AnnotationPrefixResumeDeletions) {
+			found[key] = value
+		}
+	}
 	return found
 }

@@ -436,13 +436,13 @@ func ExternalCreateUnacknowledged(o metav1.Object) bool {
 // permit it. A time permits no more than the creation after it, and nothing before the object existed.
 func CheckRecreate(o metav1.Object, now time.Time) error {
 	value, last := o.GetAnnotations()[AnnotationKeyRecreate], later(GetExternalCreateSucceeded(o), o.GetCreationTimestamp().Time)
-	at, err := time.Parse(time.RFC3339, value)
+	at := annotatedTime(o, AnnotationKeyRecreate)
 	switch {
 	case value == "":
 		return errors.New("it is not set")
 	case value == string(o.GetUID()):
 		return nil
-	case err != nil:
+	case at.IsZero():
 		return errors.New("it is neither the UID of this object nor a time such as 2026-01-02T15:04:05Z")
 	case at.After(now):
 		return errors.New("it is a time in the future")
@@ -487,8 +487,10 @@ func later(a, b time.Time) time.Time {
 }
 
 // annotatedTime treats an annotation that is not an RFC 3339 time as absent: a user that empties it means to remove it.
-func annotatedTime(o metav1.Object, key string) time.Time {
-	t, _ := time.Parse(time.RFC3339, o.GetAnnotations()[key])
+func annotatedTime(o metav1.Object, key string) (t time.Time) {
+	if value := o.GetAnnotations()[key]; value != "" { // whose error would cost more
+		t, _ = time.Parse(time.RFC3339, value)
+	}
 	return t
 }
 
