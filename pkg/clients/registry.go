@@ -171,16 +171,12 @@ func (r *Registry) find(ctx context.Context, mg resource.Managed) (*config, erro
 	if kind.Namespaced {
 		key.Namespace = mg.GetNamespace()
 	}
-	c, err := r.read(ctx, kind, key)
-	return c, failure.With(failure.ProviderConfigUnavailable, err)
-}
-
-func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.NamespacedName) (*config, error) {
 	object := kind.Object.DeepCopyObject().(client.Object)
-	if err := r.mgr.GetClient().Get(ctx, key, object); err != nil {
-		return nil, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err)
+	if err := r.mgr.GetClient().Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil { // resolve changes nothing in it
+		return nil, failure.With(failure.ProviderConfigUnavailable, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err))
 	}
-	return r.resolve(ctx, kind.Kind, object)
+	c, err := r.resolve(ctx, kind.Kind, object)
+	return c, failure.With(failure.ProviderConfigUnavailable, err)
 }
 
 // resolve reads what a ProviderConfig refers to.

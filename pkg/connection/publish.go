@@ -60,15 +60,15 @@ func IsForeign(err error) bool {
 	return ok
 }
 
-// Get returns the connection Secret of an object as a reader has it, nil if the object names none or there is none. See
-// IsForeign for one that belongs to another object (R214).
+// Get returns the connection Secret of an object as a reader has it, nil if the object names none or there is none. Callers must
+// not change it, since a cache shares it. See IsForeign for one that belongs to another object (R214).
 func (s Publisher) Get(ctx context.Context, from client.Reader, mg resource.Managed) (*corev1.Secret, error) {
 	ref, wanted := resource.ConnectionSecretReference(mg)
 	if !wanted {
 		return nil, nil
 	}
 	have := &corev1.Secret{}
-	err := from.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, have)
+	err := from.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, have, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -144,7 +144,7 @@ func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	if !informer.HasSynced() && !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil, fmt.Errorf("secret %s cannot be watched: the API server does not answer, or does not allow it", key)
 	}
 	found, ok, err := informer.GetStore().GetByKey(key.String())

@@ -82,10 +82,7 @@ func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) (o outco
 
 // begin makes a call in the background, on a copy of the object. The client belongs to the call from then on.
 func (r *Reconciler) begin(ctx context.Context, p *pass, v verb) outcome {
-	own, ok := p.managed.DeepCopyObject().(resource.Managed)
-	if !ok {
-		return failed(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
-	}
+	own := p.managed.DeepCopyObject().(resource.Managed)
 	copied, err := treeOf(own)
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, err)

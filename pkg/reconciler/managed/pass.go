@@ -74,11 +74,13 @@ type endedCall struct {
 	secrets [][]byte // that its errors may repeat, and stored credentials that this pass gives to its client
 }
 
-func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {
-	found, err := rec.reading(mg)
+// newPass begins a pass over a copy of the object, which may be that of the cache.
+func (r *Reconciler) newPass(from resource.Managed, rec *record, wakes int) (*pass, error) {
+	found, err := rec.reading(from)
 	if err != nil {
 		return nil, err
 	}
+	mg := from.DeepCopyObject().(resource.Managed)
 	poll := r.pollInterval
 	if own, ok := meta.GetPollInterval(mg); ok {
 		poll = own
@@ -129,29 +131,25 @@ func (r *Reconciler) objectOf(mg resource.Managed, stored *reading) object {
 
 // A reading is an object as it was read. A pass that changes nothing needs no tree of it.
 type reading struct {
-	copied resource.Managed // nil if the tree was built at once
-	built  tree
+	from  resource.Managed // which must not change; nil if only the tree is known
+	built tree
 }
 
 // reading reads an object. The first pass over one of its versions builds the tree, so that a later one cannot fail to.
-func (rec *record) reading(mg resource.Managed) (*reading, error) {
-	version := mg.GetResourceVersion()
-	if rec.stored != nil && rec.stored.version == version {
-		if copied, ok := mg.DeepCopyObject().(resource.Managed); ok {
-			return &reading{copied: copied}, nil
+func (rec *record) reading(from resource.Managed) (_ *reading, err error) {
+	found, version := &reading{from: from}, from.GetResourceVersion()
+	if rec.stored == nil || rec.stored.version != version {
+		if found.built, err = treeOf(from); err != nil {
+			return nil, err
 		}
+		rec.stored = fieldsOf(found.built["status"], version)
 	}
-	built, err := treeOf(mg)
-	if err != nil {
-		return nil, err
-	}
-	rec.stored = fieldsOf(built["status"], version)
-	return &reading{built: built}, nil
+	return found, nil
 }
 
 func (r *reading) tree() tree {
 	if r.built == nil {
-		r.built, _ = treeOf(r.copied)
+		r.built, _ = treeOf(r.from)
 	}
 	return r.built
 }
@@ -161,7 +159,7 @@ func (b *before) status() any { return b.found.tree()["status"] }
 
 // isUnchanged is true if the pass, so far, left the object in memory as it found it. It may be false for one whose tree did not change.
 func (p *pass) isUnchanged() bool {
-	return p.found.copied != nil && reflect.DeepEqual(p.managed, p.found.copied)
+	return p.found.from != nil && reflect.DeepEqual(p.managed, p.found.from)
 }
 
 // notes are the events and conditions that steps leave to settle, in order. applied are the conditions that are set already.

@@ -5,7 +5,6 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -42,17 +41,13 @@ type Plan struct {
 // and writes nothing, neither to the API server nor to the external system. The object is the caller's, stored or not, and
 // stays as it is. An error is what the pass would have failed with before it did anything.
 func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error) {
-	own, ok := mg.DeepCopyObject().(resource.Managed)
-	if !ok {
-		return Plan{}, errors.New("the object does not copy to its own type")
-	}
-	p, err := r.newPass(own, &record{}, 0)
+	p, err := r.newPass(mg, &record{}, 0)
 	if err != nil {
 		return Plan{}, err
 	}
 	p.planning = true
 	defer r.disconnect(ctx, p)
-	o := r.run(r.planning(own)...)(ctx, p)
+	o := r.run(r.planning(p.managed)...)(ctx, p)
 	detached, done := detach(ctx)
 	defer done()
 	if o.Err != nil {

@@ -167,14 +167,14 @@ func (r *Reconciler) storeField(ctx context.Context, p *pass, version, field str
 // does that people may remove and without which the object may not adopt the resource. It also replaces the proof of an earlier version,
 // in the first pass that writes the status: an annotation that is changed later proves nothing. One that is changed before that pass, as
 // while no process runs during the upgrade, is not noticed.
-func (r *Reconciler) recordOwnership(p *pass, o outcome) error {
+func (r *Reconciler) recordOwnership(p *pass, o outcome, unchanged bool) error {
 	recorded := p.memory.stored.ownership
 	needed := p.observation.Owner == nil || p.adoption.Namespace == "" && p.adoption.Check(meta.GetExternalName(p.managed), false, "") != nil
 	found := !p.memory.pruned && p.observed && p.observation.ResourceExists && needed && p.owns()
 	shared := !r.labels && resource.ProviderConfigKind(p.managed) == xpv1.ClusterProviderConfigKind
 	earlier := shared && recorded == nil && p.wasOwn && (!p.memory.pruned || o.End.Bad() || meta.WasDeleted(p.managed))
 	now := p.ownershipNow()
-	if p.onlyObserves() || !found && !earlier || meta.GetExternalName(p.managed) == "" || reflect.DeepEqual(recorded, now) && p.isUnchanged() {
+	if p.onlyObserves() || !found && !earlier || meta.GetExternalName(p.managed) == "" || unchanged && reflect.DeepEqual(recorded, now) {
 		return nil
 	}
 	return p.setStatus(ownership, now)

@@ -128,7 +128,7 @@ func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 		return failed(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
 	}
 	stored := p.memory.unpublished
-	if secret != nil {
+	if secret = secret.DeepCopy(); secret != nil { // the provider's code may change it
 		stored = objects.Union(secret.Data, stored)
 	}
 	p.ended.secrets = append(p.ended.secrets, redact.Details(stored)...)

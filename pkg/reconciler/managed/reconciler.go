@@ -105,7 +105,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	}
 	r.instruments.mustBegin(name)
 	r.log = r.log.WithValues("kind", name)
-	_ = r.newManaged() // panics at once for a kind that the scheme lacks
+	_ = r.newManaged().DeepCopyObject().(resource.Managed) // panics at once for a kind that the scheme lacks, or that copies to another type
 	r.references.Serve(kind, server{r})
 	r.secrets = connection.Publisher{Client: r.client, Live: r.live, Owner: kind}
 	return r
@@ -113,19 +113,22 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 
 // Reconcile moves one managed resource one pass closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	mg := r.newManaged()
-	if err := r.client.Get(ctx, req.NamespacedName, mg); err != nil {
+	found := r.newManaged()
+	if err := r.client.Get(ctx, req.NamespacedName, found, client.UnsafeDisableDeepCopy); err != nil { // newPass copies it
 		if client.IgnoreNotFound(err) == nil {
 			r.forget(ctx, req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	known, rest := r.memory.known(mg, r.now())
-	rec, wakes := r.memory.of(mg)
+	if kind := found.GetObjectKind(); kind.GroupVersionKind() != r.kind { // a cache that does not copy does not set it
+		kind.SetGroupVersionKind(r.kind)
+	}
+	known, rest := r.memory.known(found, r.now())
+	rec, wakes := r.memory.of(found)
 	if known {
 		return rec.requeueAfter(rest), nil
 	}
-	p, err := r.newPass(mg, rec, wakes)
+	p, err := r.newPass(found, rec, wakes)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -134,8 +137,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, span := r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
 	defer span.End()
 	defer r.disconnect(ctx, p)
-	defer r.announceDeletion(ctx, mg)()
-	observing, acting := r.lifecycle(mg)
+	defer r.announceDeletion(ctx, p.managed)()
+	observing, acting := r.lifecycle(p.managed)
 	return r.settle(ctx, p, flow.Run(ctx, p, r.run(observing...), r.run(acting...)))
 }
 
@@ -167,7 +170,7 @@ type outcome = flow.Outcome
 func (r *Reconciler) run(steps ...step) step {
 	return func(whole context.Context, p *pass) (o outcome) {
 		ctx, cancel := context.WithTimeout(whole, r.timeout)
-		context.AfterFunc(whole, cancel) // not before: a client may keep the context that it was connected with
+		_ = cancel // whole ends it, not before: a client may keep the context that it was connected with
 		defer func() {
 			if cause := recover(); cause != nil {
 				r.logPanic(ctx, p.managed, "", cause, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })

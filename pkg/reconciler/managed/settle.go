@@ -78,11 +78,14 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 
 // store writes the status, and remembers what it has from then on. The outcome is another one if the API server refuses the status.
 func (r *Reconciler) store(ctx context.Context, p *pass, o outcome) (_ outcome, overtaken bool, err error) {
+	mg, unchanged := p.managed, p.isUnchanged()
 	rotated, err := p.recordRotation()
-	if err := errors.Join(err, p.handleRequest(o), r.recordOwnership(p, o), p.recordSystem(), p.recordIdentity()); err != nil {
+	if err := errors.Join(err, p.handleRequest(o), r.recordOwnership(p, o, unchanged), p.recordSystem(), p.recordIdentity()); err != nil {
 		return o, false, err
 	}
-	overtaken, err = r.writeStatus(ctx, p)
+	if !unchanged || p.managed != mg { // each of these replaces the object that it changes
+		overtaken, err = r.writeStatus(ctx, p)
+	}
 	if unfit := whyUnfit(err); unfit != nil {
 		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
 	} else if err == nil {

@@ -31,9 +31,6 @@ import (
 
 // writeStatus stores the status, without secrets, if it changed. If another writer was first, its write brings the object back.
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
-	if p.isUnchanged() {
-		return false, nil
-	}
 	now, err := treeOf(p.managed)
 	if err != nil || reflect.DeepEqual(now["status"], p.status()) {
 		return false, err
