@@ -121,6 +121,21 @@ func TestPollAfter(t *testing.T) {
 	}
 }
 
+func TestPollsBeginTogether(t *testing.T) {
+	t.Parallel()
+	settled := newStatusOnly()
+	settled.SetConditions(xpv1.Available(), xpv1.ReconcileSuccess())
+	r := &Reconciler{now: func() time.Time { return time.UnixMilli(1_000_030) }, memory: newMemory()}
+	for after, want := range map[time.Duration]time.Duration{0: 0, shortestPoll: shortestPoll, time.Minute: time.Minute + 70*time.Millisecond} {
+		for mg, want := range map[*statusOnly]time.Duration{settled: want, newStatusOnly(): after} {
+			got, _ := r.requeue(&pass{object: object{managed: mg}, memory: &record{}}, flow.Next(), after, false)
+			if got.RequeueAfter != want {
+				t.Errorf("after %s: %s, want %s", after, got.RequeueAfter, want)
+			}
+		}
+	}
+}
+
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	different := map[time.Duration]bool{}
