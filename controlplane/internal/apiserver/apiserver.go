@@ -161,19 +161,24 @@ func (a *Server) Stop() error {
 
 // bringUp waits until the server responds, creates the built-in objects and starts the controllers.
 func (a *Server) bringUp(ctx, running context.Context, keys *pki.PKI, c *chain) error {
-	if err := a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, c.client) }); err != nil {
-		return fmt.Errorf("creating built-in objects: %w", err)
-	}
 	ca, err := os.ReadFile(keys.AuthorityPath())
 	if err != nil {
 		return fmt.Errorf("reading certificate authority: %w", err)
 	}
+	if err := a.await(ctx, c.serves); err != nil {
+		return fmt.Errorf("waiting until it serves: %w", err)
+	}
+	created := make(chan error, 1)
+	go func() { created <- a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, c.client) }) }()
 	err = controllers.Start(running, controllers.Config{
 		Loopback: c.loopback, Client: c.client, Builtins: c.builtins, Definitions: c.definitions, Used: c.used, CA: ca,
 		Run: func(loop func(context.Context)) { a.parts.Go(func() { loop(running) }) },
 	})
 	if err != nil {
-		return fmt.Errorf("starting controllers: %w", err)
+		return errors.Join(fmt.Errorf("starting controllers: %w", err), <-created)
+	}
+	if err := <-created; err != nil {
+		return fmt.Errorf("creating built-in objects: %w", err)
 	}
 	if err := a.await(ctx, c.ready); err != nil { // readiness includes the controllers' caches
 		return fmt.Errorf("waiting until it is ready: %w", err)

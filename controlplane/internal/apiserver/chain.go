@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
@@ -41,6 +42,12 @@ type chain struct {
 	loopback    *rest.Config         // as the server itself
 	client      kubernetes.Interface // of loopback
 	used        *controllers.Used
+}
+
+// serves succeeds when the server answers requests for built-in kinds.
+func (c *chain) serves(ctx context.Context) error {
+	_, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+	return err
 }
 
 func (c *chain) ready(ctx context.Context) error {

@@ -21,6 +21,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,7 @@ const (
 	maxSocketPath  = 100                     // the kernel's limit is 108 bytes, on other systems 104
 	storeQuota     = 8 << 30                 // bytes on disk, beyond which the store refuses writes
 	electionLimit  = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
+	electionPoll   = 2 * time.Millisecond    // while the store starts
 	healthLimit    = 2 * time.Second         // for the store's part of a probe
 	storeStopLimit = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
 
@@ -71,6 +73,7 @@ func Start(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*
 	if err := s.open(ctx, s.config(noSync, log)); err != nil {
 		return nil, errors.Join(err, s.closeFolder())
 	}
+	go s.elect()
 	return s, nil
 }
 
@@ -124,6 +127,26 @@ func (s *Store) open(ctx context.Context, cfg *embed.Config) error {
 		case <-time.After(storeStopLimit):
 		}
 		return ctx.Err()
+	}
+}
+
+// elect has the single member elect itself as soon as it has read its log. It would wait for others until its election timeout, which is
+// random and several ticks.
+func (s *Store) elect() {
+	server, tick := s.Etcd.Server, time.NewTicker(electionPoll)
+	defer tick.Stop()
+	self := uint64(server.MemberID())
+	for server.Leader() == 0 {
+		select {
+		case <-tick.C:
+		case <-server.StopNotify():
+			return
+		}
+		if committed := server.CommittedIndex(); committed > 0 && server.AppliedIndex() == committed {
+			ctx, cancel := context.WithTimeout(context.Background(), electionLimit)
+			_ = server.Process(ctx, raftpb.Message{Type: raftpb.MsgTimeoutNow, From: self, To: self}) // else the timeout elects it
+			cancel()
+		}
 	}
 }
 
@@ -184,10 +207,10 @@ func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required, but not used
 	cfg.QuotaBackendBytes = storeQuota
 	cfg.UnsafeNoFsync = noSync
-	// A single member elects itself after one election timeout, of five ticks at least, while the API server is built, and needs no log
-	// entries for slow followers. Each tick wakes an idle process. The entries since a snapshot are in memory, and read at the next start.
-	cfg.TickMs = 50
-	cfg.ElectionMs = 250
+	// A single member needs no log entries for slow followers. Each tick wakes an idle process; see elect. The entries since a snapshot are
+	// in memory, and read at the next start.
+	cfg.TickMs = 200
+	cfg.ElectionMs = 1000
 	cfg.SnapshotCount = 1000
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.EnableGRPCGateway = false
@@ -286,6 +309,9 @@ func decode(fields []zapcore.Field) map[string]any {
 // zapCore writes zap's entries to a logr.Logger: warnings as information, information at V(1), debugging at V(5).
 type zapCore struct{ log logr.Logger }
 
+// raftLogger is the name of the logger that warns of elections which cannot be held yet. A single member holds one at each start.
+const raftLogger = "raft"
+
 func (c zapCore) Enabled(level zapcore.Level) bool {
 	return level >= zapcore.DPanicLevel || c.log.V(verbosity(level)).Enabled()
 }
@@ -305,6 +331,9 @@ func (c zapCore) With(fields []zapcore.Field) zapcore.Core {
 }
 
 func (c zapCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.LoggerName == raftLogger && entry.Level == zapcore.WarnLevel {
+		entry.Level = zapcore.InfoLevel
+	}
 	if c.Enabled(entry.Level) {
 		return checked.AddCore(entry, c)
 	}

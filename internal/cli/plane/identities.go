@@ -6,6 +6,7 @@ package plane
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -36,6 +37,7 @@ const (
 	FieldManager       = "bowline"
 )
 
+// applyIdentities writes those objects that are absent or differ.
 func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructured.Unstructured) error {
 	mapper := meta.NewDefaultRESTMapper(nil) // a fixed mapping saves a discovery
 	for _, o := range objects {
@@ -50,12 +52,30 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructu
 		return fmt.Errorf("creating client: %w", err)
 	}
 	for _, o := range objects {
+		installed := &unstructured.Unstructured{}
+		installed.SetGroupVersionKind(o.GroupVersionKind())
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), installed); err == nil && contains(installed.Object, o.Object) {
+			continue // an error that lasts comes again
+		}
 		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(FieldManager), client.ForceOwnership)
 		if err != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// contains is true if whole has every field of part, with the same value.
+func contains(whole, part any) bool {
+	wanted, isMap := part.(map[string]any)
+	if !isMap {
+		return reflect.DeepEqual(whole, part)
+	}
+	fields, ok := whole.(map[string]any)
+	for name, value := range wanted {
+		ok = ok && contains(fields[name], value)
+	}
+	return ok
 }
 
 // Identities returns the namespaces, accounts, roles and bindings of the controllers and of people.

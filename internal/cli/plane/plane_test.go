@@ -44,6 +44,28 @@ func TestGoalOfTheCollector(t *testing.T) {
 	}
 }
 
+func TestContains(t *testing.T) {
+	t.Parallel()
+	type fields = map[string]any
+	whole := fields{"metadata": fields{"name": "a", "uid": "1"}, "rules": []any{fields{"verbs": []any{"get", "list"}}}}
+	for name, tc := range map[string]struct {
+		part fields
+		want bool
+	}{
+		"itself":            {whole, true},
+		"fewer fields":      {fields{"metadata": fields{"name": "a"}}, true},
+		"another value":     {fields{"metadata": fields{"name": "b"}}, false},
+		"one field more":    {fields{"metadata": fields{"name": "a", "labels": fields{"x": "y"}}}, false},
+		"a list with less":  {fields{"rules": []any{fields{"verbs": []any{"get"}}}}, false},
+		"an absent list":    {fields{"subjects": []any{}}, false},
+		"a map for a value": {fields{"metadata": fields{"name": fields{}}}, false},
+	} {
+		if got := contains(whole, tc.part); got != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestSpansWanted(t *testing.T) {
 	t.Parallel()
 	const endpoint, traces = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"

@@ -43,13 +43,17 @@ type onceSynced struct {
 	synced atomic.Bool
 }
 
-// syncInterval is how often it is looked up which informers the cache has: one for a kind that was just uninstalled is removed.
-const syncInterval = time.Second
+// Intervals at which it is looked up which informers the cache has: one for a kind that was just uninstalled is removed. Most starts take
+// some milliseconds.
+const (
+	firstSyncInterval = 5 * time.Millisecond
+	lastSyncInterval  = time.Second
+)
 
 // WaitForCacheSync waits until all informers that the cache starts with, and still has, are synced.
 func (c *onceSynced) WaitForCacheSync(ctx context.Context) bool {
-	for !c.synced.Load() && ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, syncInterval)
+	for interval := firstSyncInterval; !c.synced.Load() && ctx.Err() == nil; interval = min(2*interval, lastSyncInterval) {
+		limited, cancel := context.WithTimeout(ctx, interval)
 		if c.Cache.WaitForCacheSync(limited) {
 			c.synced.Store(true)
 		}
