@@ -52,8 +52,18 @@ func (p inProcess) GetRESTOptions(resource schema.GroupResource, example runtime
 	return options, err
 }
 
-// open is a generic.StorageDecorator. It adds the watch cache, as Kubernetes does for all kinds but Events, of which there are many and
-// few are read.
+// isCached is true for kinds with a watch cache. Kubernetes has one for all kinds but Events, of which there are many and few are read. Of
+// the groups without, there are few objects, which this process itself has in informers; a cache of each would take memory and wake an
+// idle process more than once a second.
+func isCached(kind schema.GroupResource) bool {
+	switch kind.Group {
+	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "rbac.authorization.k8s.io":
+		return false
+	}
+	return kind.Resource != "events" && kind.Resource != "resourcequotas"
+}
+
+// open is a generic.StorageDecorator.
 func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
 	newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
@@ -70,7 +80,7 @@ func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string,
 		raw.Close()
 		_ = client.Close() // it has no connection whose end could fail
 	}
-	if config.GroupResource.Resource == "events" {
+	if !isCached(config.GroupResource) {
 		return raw, closeRaw, nil
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
