@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// TestInitialObjects compares what is stored before the server starts with what the server stores when the same is applied.
-func TestInitialObjects(t *testing.T) {
+// TestInitialObjects_N86 compares what is stored before the server starts with what the server stores when the same is applied.
+func TestInitialObjects_N86(t *testing.T) {
 	definitions, err := crd.Load(crds.FS)
 	must(t, err)
 	prepared := startServer(t, Config{Initial: func() ([]runtime.Object, error) { return crd.Prepared(crds.FS) }})

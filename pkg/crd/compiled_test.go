@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// TestCompiled changes copies of compiled definitions as authors may.
-func TestCompiled(t *testing.T) {
+// TestCompiled_N86 changes copies of compiled definitions as authors may.
+func TestCompiled_N86(t *testing.T) {
 	const name = "shop.test.bowline.dev_items.yaml"
 	for title, tc := range map[string]struct {
 		change    func(fstest.MapFS)
