@@ -81,6 +81,9 @@ func TestRestoreDeletesAgain(t *testing.T) {
 	} {
 		must(t, c.Create(t.Context(), g))
 	}
+	leaver := gadgets("BackedLeaver")
+	leaver.SetFinalizers([]string{"test.bowline.dev/held"})
+	define(t, c, leaver)
 	backup, err := NewBackup(s.cfg.DataDir)
 	must(t, err)
 	defer backup.Close()
@@ -89,6 +92,7 @@ func TestRestoreDeletesAgain(t *testing.T) {
 	for _, name := range []string{"deleted", "replaced", "leaving", "left"} {
 		must(t, c.Delete(t.Context(), gadget("BackedGadget", "default", name, 7)))
 	}
+	must(t, c.Delete(t.Context(), leaver))
 	must(t, c.Create(t.Context(), gadget("BackedGadget", "default", "replaced", 8)))
 	must(t, c.Create(t.Context(), gadget("BackedGadget", "default", "late", 7)))
 	must(t, c.Patch(t.Context(), held("left"), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
@@ -105,6 +109,9 @@ func TestRestoreDeletesAgain(t *testing.T) {
 	}
 	must(t, os.Chmod(dir, 0o700))
 	restored := newClient(t, startServer(t, Config{DataDir: dir}).RESTConfig())
+	if err := restored.Get(t.Context(), client.ObjectKeyFromObject(leaver), leaver); err != nil || leaver.DeletionTimestamp == nil {
+		t.Errorf("definition that was being deleted: got %v, %v, want one that is being deleted", leaver.DeletionTimestamp, err)
+	}
 	for name, want := range map[string]string{
 		"kept": "exists", "held": "exists", "deleted": "none", "replaced": "none", "late": "none", "leaving": "deleting", "left": "deleting",
 	} {

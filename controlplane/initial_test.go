@@ -23,7 +23,12 @@ import (
 func TestInitialObjects_N86(t *testing.T) {
 	definitions, err := crd.Load(crds.FS)
 	must(t, err)
-	prepared := startServer(t, Config{Initial: func() ([]runtime.Object, error) { return crd.Prepared(crds.FS) }})
+	prepared := startServer(t, Config{Initial: func() ([]runtime.Object, error) {
+		first, err := crd.Prepared(crds.FS)
+		must(t, err)
+		second, err := crd.Prepared(crds.FS) // of another provider with the same kinds
+		return append(first, second...), err
+	}})
 	applied := startServer(t, Config{})
 	for _, s := range []*Server{prepared, applied} {
 		report, err := crd.Apply(t.Context(), s.RESTConfig(), definitions...)

@@ -77,7 +77,8 @@ func (r Report) String() string {
 }
 
 // Apply installs the definitions and waits, up to 30 seconds, until those that it did not skip are served and discovered. An
-// error of one does not end the others. The report is in the order of the definitions, and valid after an error too. It needs get, create and patch on customresourcedefinitions.
+// error of one does not end the others. The report is in the order of the definitions, and valid after an error too. It needs get, create
+// and patch on customresourcedefinitions; with list, it reads those that are up to date in one request.
 func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (report Report, err error) {
 	i, err := newInstaller(cfg)
 	if err != nil {
@@ -151,12 +152,10 @@ func kind() schema.GroupVersionKind {
 	return apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 }
 
-// known returns the definitions that are ours by name, from the cache of the server: one request for all of them. Without the right to
-// list definitions, each is read.
+// known returns the definitions that are ours by name: one request for all of them. Without the right to list definitions, each is read.
 func (i *installer) known(ctx context.Context) map[string]*apiextensionsv1.CustomResourceDefinition {
 	var list apiextensionsv1.CustomResourceDefinitionList
-	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
-	if err := i.client.List(ctx, &list, client.MatchingLabels{LabelManagedBy: ManagedBy}, cached); err != nil {
+	if err := i.client.List(ctx, &list, client.MatchingLabels{LabelManagedBy: ManagedBy}); err != nil {
 		return nil // reading each returns the error, too, if it lasts
 	}
 	found := map[string]*apiextensionsv1.CustomResourceDefinition{}

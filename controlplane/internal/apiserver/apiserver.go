@@ -205,14 +205,14 @@ func (a *Server) await(ctx context.Context, request func(context.Context) error)
 	}
 }
 
-// isStarting reports whether an error may come from a server that is still starting.
+// isStarting reports whether an error may come from a server that is still starting, or from a controller that wrote first.
 func isStarting(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return true // no response
 	}
 	code := status.Status().Code
-	return code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusTooManyRequests ||
+	return apierrors.IsConflict(err) || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusTooManyRequests ||
 		code >= http.StatusInternalServerError
 }
 

@@ -5,6 +5,7 @@ package etcd
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -78,7 +84,7 @@ func (c *Client) Survivors(ctx context.Context, w io.Writer) error {
 		}
 		for _, kv := range found.Kvs {
 			begin = string(kv.Key) + "\x00"
-			if o := decodeObject(kv.Value); o != nil && o.GetDeletionTimestamp() != nil {
+			if o, _ := decodeObject(kv.Value); o != nil && o.GetDeletionTimestamp() != nil {
 				continue
 			}
 			if err := encoder.Encode(Survivor{Key: string(kv.Key), Revision: kv.CreateRevision}); err != nil {
@@ -90,13 +96,32 @@ func (c *Client) Survivors(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// decodeObject returns an object of a custom kind, which are stored as JSON; nil for others.
-func decodeObject(value []byte) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	if len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &o.Object) != nil {
-		return nil
+// definitions encodes the only built-in kind whose finalizers count here: without a definition, nothing serves its objects.
+var definitions = func() *protobuf.Serializer {
+	types := runtime.NewScheme()
+	utilruntime.Must(apiextensionsv1.AddToScheme(types))
+	return protobuf.NewSerializer(types, types)
+}()
+
+// decodeObject returns an object of a custom kind, which are stored as JSON, or a definition, and how it is stored; nil for others.
+func decodeObject(value []byte) (client.Object, func() ([]byte, error)) {
+	if bytes.HasPrefix(value, []byte("{")) {
+		o := &unstructured.Unstructured{}
+		if json.Unmarshal(value, &o.Object) != nil {
+			return nil, nil
+		}
+		return o, func() ([]byte, error) { return json.Marshal(o.Object) }
 	}
-	return o
+	decoded, _, err := definitions.Decode(value, nil, nil)
+	definition, ok := decoded.(*apiextensionsv1.CustomResourceDefinition)
+	if err != nil || !ok {
+		return nil, nil
+	}
+	return definition, func() ([]byte, error) {
+		var stored bytes.Buffer
+		err := definitions.Encode(definition, &stored)
+		return stored.Bytes(), err
+	}
 }
 
 // Restore creates the store of a data folder from a snapshot. Objects of it that did not survive the backup are deleted again, by their
@@ -153,7 +178,7 @@ func (s *Store) deleteLost(ctx context.Context, survived map[Survivor]bool) erro
 }
 
 func (s *Store) deleteAgain(ctx context.Context, kv *mvccpb.KeyValue) error {
-	o := decodeObject(kv.Value)
+	o, encode := decodeObject(kv.Value)
 	if o == nil || len(o.GetFinalizers()) == 0 {
 		_, err := s.Etcd.Server.DeleteRange(ctx, &etcdserverpb.DeleteRangeRequest{Key: kv.Key})
 		return err
@@ -163,7 +188,7 @@ func (s *Store) deleteAgain(ctx context.Context, kv *mvccpb.KeyValue) error {
 	}
 	o.SetDeletionTimestamp(new(metav1.Now()))
 	o.SetDeletionGracePeriodSeconds(new(int64))
-	value, err := json.Marshal(o.Object)
+	value, err := encode()
 	if err == nil {
 		_, err = s.Etcd.Server.Put(ctx, &etcdserverpb.PutRequest{Key: kv.Key, Value: value, Lease: kv.Lease})
 	}

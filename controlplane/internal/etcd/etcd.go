@@ -30,12 +30,13 @@ import (
 )
 
 const (
-	maxSocketPath  = 100                     // the kernel's limit is 108 bytes, on other systems 104
-	storeQuota     = 8 << 30                 // bytes on disk, beyond which the store refuses writes
-	electionLimit  = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
-	electionPoll   = 2 * time.Millisecond    // while the store starts
-	healthLimit    = 2 * time.Second         // for the store's part of a probe
-	storeStopLimit = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
+	maxSocketPath    = 100                     // the kernel's limit is 108 bytes, on other systems 104
+	storeQuota       = 8 << 30                 // bytes on disk, beyond which the store refuses writes
+	electionLimit    = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
+	electionPoll     = 2 * time.Millisecond    // while the store starts
+	bookmarkInterval = time.Minute             // for watches without changes; far below compactInterval
+	healthLimit      = 2 * time.Second         // for the store's part of a probe
+	storeStopLimit   = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
 
 	// logFileSize is how many bytes etcd allocates for each file of its log, one file ahead. A store that cannot allocate one ends at the
 	// next, so this is less than what remains free when the API server refuses writes.
@@ -130,22 +131,24 @@ func (s *Store) open(ctx context.Context, cfg *embed.Config) error {
 	}
 }
 
-// elect has the single member elect itself as soon as it has read its log. It would wait for others until its election timeout, which is
-// random and several ticks.
+// elect has the single member elect itself as soon as it has applied its log. It would wait for others until its election timeout, which is
+// random and several ticks, and which elects it if this fails.
 func (s *Store) elect() {
 	server, tick := s.Etcd.Server, time.NewTicker(electionPoll)
 	defer tick.Stop()
 	self := uint64(server.MemberID())
+	ctx, cancel := context.WithTimeout(context.Background(), electionLimit)
+	defer cancel()
 	for server.Leader() == 0 {
 		select {
 		case <-tick.C:
 		case <-server.StopNotify():
 			return
+		case <-ctx.Done():
+			return
 		}
-		if committed := server.CommittedIndex(); committed > 0 && server.AppliedIndex() == committed {
-			ctx, cancel := context.WithTimeout(context.Background(), electionLimit)
-			_ = server.Process(ctx, raftpb.Message{Type: raftpb.MsgTimeoutNow, From: self, To: self}) // else the timeout elects it
-			cancel()
+		if server.AppliedIndex() == server.CommittedIndex() {
+			_ = server.Process(ctx, raftpb.Message{Type: raftpb.MsgTimeoutNow, From: self, To: self})
 		}
 	}
 }
@@ -213,6 +216,7 @@ func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	cfg.ElectionMs = 1000
 	cfg.SnapshotCount = 1000
 	cfg.SnapshotCatchUpEntries = 100
+	cfg.WatchProgressNotifyInterval = bookmarkInterval
 	cfg.EnableGRPCGateway = false
 	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else every request is reported as slow
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapCore{log.WithName("etcd")},
@@ -249,7 +253,7 @@ func (s *Store) Stop() error {
 		defer close(done)
 		if s.compactor != nil {
 			s.compactor.Stop()
-			_ = s.client.Close() // it has no connection whose end could fail
+			_ = s.client.Close() // reports only that its context has ended
 		}
 		s.Etcd.Close()
 	}()

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
@@ -51,11 +52,12 @@ func StoreInitial(ctx context.Context, store *etcd.Store, list func() ([]runtime
 	encoder := protobuf.NewSerializer(types, types)
 	client := store.NewClient()
 	defer client.Close()
+	var absent []clientv3.Cmp
 	var writes []clientv3.Op
-	size := 0
-	commit := func() error {
-		_, err := client.Txn(ctx).Then(writes...).Commit()
-		writes, size = nil, 0
+	size, seen := 0, sets.New[string]()
+	commit := func() error { // nothing if one of them exists, such as the policies of definitions that were deleted
+		_, err := client.Txn(ctx).If(absent...).Then(writes...).Commit()
+		absent, writes, size = nil, nil, 0
 		return err
 	}
 	for _, o := range objects {
@@ -63,6 +65,10 @@ func StoreInitial(ctx context.Context, store *etcd.Store, list func() ([]runtime
 		if err != nil {
 			return err
 		}
+		if seen.Has(key) {
+			continue // providers may share definitions
+		}
+		seen.Insert(key)
 		var value bytes.Buffer
 		if err := encoder.Encode(o, &value); err != nil {
 			return fmt.Errorf("encoding %s: %w", key, err)
@@ -72,6 +78,7 @@ func StoreInitial(ctx context.Context, store *etcd.Store, list func() ([]runtime
 				return err
 			}
 		}
+		absent = append(absent, clientv3.Compare(clientv3.CreateRevision(key), "=", 0))
 		writes = append(writes, clientv3.OpPut(key, value.String()))
 		size += value.Len()
 	}

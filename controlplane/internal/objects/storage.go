@@ -5,13 +5,18 @@
 package objects
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	definitions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
@@ -52,15 +57,15 @@ func (p inProcess) GetRESTOptions(resource schema.GroupResource, example runtime
 	return options, err
 }
 
-// isCached is true for kinds with a watch cache. Kubernetes has one for all kinds but Events, of which there are many and few are read. Of
-// the groups without, there are few objects, which this process itself has in informers; a cache of each would take memory and wake an
-// idle process more than once a second.
+// isCached is true for kinds with a watch cache. Kubernetes has one for all kinds but Events, of which there are many and few are read. The
+// groups without have few objects, and informers of this process hold them; a cache of each kind would take memory and wake an idle process
+// more than once a second.
 func isCached(kind schema.GroupResource) bool {
 	switch kind.Group {
 	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "rbac.authorization.k8s.io":
 		return false
 	}
-	return kind.Resource != "events" && kind.Resource != "resourcequotas"
+	return kind != corev1.Resource("events") && kind != eventsv1.Resource("events") && kind != corev1.Resource("resourcequotas")
 }
 
 // open is a generic.StorageDecorator.
@@ -76,12 +81,12 @@ func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string,
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening storage of %s: %w", config.GroupResource, err)
 	}
-	closeRaw := func() {
+	closeRaw := sync.OnceFunc(func() { // a kind and its status share it, and both close it
 		raw.Close()
-		_ = client.Close() // it has no connection whose end could fail
-	}
+		_ = client.Close() // reports only that its context has ended
+	})
 	if !isCached(config.GroupResource) {
-		return raw, closeRaw, nil
+		return bookmarking{raw}, closeRaw, nil
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage: raw, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
@@ -93,14 +98,24 @@ func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string,
 		return nil, nil, fmt.Errorf("opening cache of %s: %w", config.GroupResource, err)
 	}
 	delegator := cacher.NewCacheDelegator(cached, raw)
-	return delegator, func() {
+	return delegator, sync.OnceFunc(func() {
 		delegator.Stop()
 		cached.Stop()
 		closeRaw()
-	}, nil
+	}), nil
 }
 
-// asProtobuf stores definitions in protobuf, which the server reads several times as fast as the JSON of Kubernetes. It reads both.
+// bookmarking sends bookmarks to who asks for them, as the watch cache does: a watch that saw no change for minutes could otherwise not go
+// on from where it ended, since the revision is removed, and all objects would be listed again. See etcd.Store for the interval.
+type bookmarking struct{ storage.Interface }
+
+func (s bookmarking) Watch(ctx context.Context, key string, o storage.ListOptions) (watch.Interface, error) {
+	o.ProgressNotify = o.ProgressNotify || o.Predicate.AllowWatchBookmarks
+	return s.Interface.Watch(ctx, key, o)
+}
+
+// asProtobuf stores definitions in protobuf, which the server reads several times as fast as the JSON of Kubernetes. It reads both. It
+// stores them as v1; Kubernetes prefers v1beta1, which has a schema that several versions share only once.
 type asProtobuf struct{ generic.RESTOptionsGetter }
 
 func (p asProtobuf) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {

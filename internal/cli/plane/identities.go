@@ -5,6 +5,7 @@ package plane
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"time"
@@ -37,6 +38,9 @@ const (
 	FieldManager       = "bowline"
 )
 
+// annotationApplied has a hash of what was applied, which tells that a later version no longer has a field.
+const annotationApplied = "bowline.dev/applied"
+
 // applyIdentities writes those objects that are absent or differ.
 func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructured.Unstructured) error {
 	mapper := meta.NewDefaultRESTMapper(nil) // a fixed mapping saves a discovery
@@ -52,12 +56,23 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructu
 		return fmt.Errorf("creating client: %w", err)
 	}
 	for _, o := range objects {
+		o = o.DeepCopy()
+		content, err := o.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("encoding %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[annotationApplied] = fmt.Sprintf("%x", sha256.Sum256(content))
+		o.SetAnnotations(annotations)
 		installed := &unstructured.Unstructured{}
 		installed.SetGroupVersionKind(o.GroupVersionKind())
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), installed); err == nil && contains(installed.Object, o.Object) {
-			continue // an error that lasts comes again
+			continue
 		}
-		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(FieldManager), client.ForceOwnership)
+		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(FieldManager), client.ForceOwnership)
 		if err != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		}

@@ -30,8 +30,11 @@ func LimitHeap() {
 func SaveMemory() {
 	crd.Forget()
 	debug.FreeOSMemory()
-	if smaps, err := os.ReadFile("/proc/self/smaps"); err == nil { // only Linux has it
-		program, _ := os.Readlink("/proc/self/exe")
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return // only Linux has it
+	}
+	if smaps, err := os.ReadFile("/proc/self/smaps"); err == nil {
 		for _, m := range unchanged(smaps, program) {
 			// The start runs most of the program, rest a third of it. What is used again is mapped again, from the page cache or the file. An
 			// error means that it stays mapped.

@@ -83,6 +83,9 @@ func APIServer(dataDir string, o ServerOptions, log *logs.Logs, providers ...pro
 // prepared returns the objects with which a new server begins.
 func prepared(providers []provider.Provider) (all []runtime.Object, err error) {
 	for _, p := range providers {
+		if p.CRDs == nil {
+			continue // provider.Definitions reports it
+		}
 		objects, err := crd.Prepared(p.CRDs)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
