@@ -488,7 +488,7 @@ func later(a, b time.Time) time.Time {
 
 // annotatedTime treats an annotation that is not an RFC 3339 time as absent: a user that empties it means to remove it.
 func annotatedTime(o metav1.Object, key string) (t time.Time) {
-	if value := o.GetAnnotations()[key]; value != "" { // whose error would cost more
+	if value := o.GetAnnotations()[key]; value != "" { // most are absent, and the error would be the dearest part of a poll
 		t, _ = time.Parse(time.RFC3339, value)
 	}
 	return t

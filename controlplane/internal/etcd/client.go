@@ -37,8 +37,8 @@ func (s *Store) NewClient() *kubernetes.Client {
 // Compactor returns what removes old revisions.
 func (s *Store) Compactor() etcd3.Compactor { return s.compactor }
 
-// serve starts what clients of the API server need.
-func (s *Store) serve() {
+// maintain begins to remove old revisions, and tells Kubernetes that watches of this etcd can report their progress.
+func (s *Store) maintain() {
 	s.client = s.NewClient()
 	s.compactor = etcd3.NewCompactor(s.client.Client, compactInterval, clock.RealClock{}, nil)
 	feature.DefaultFeatureSupportChecker.CheckClient(s.client.Ctx(), ownVersion{}, storage.RequestWatchProgress)

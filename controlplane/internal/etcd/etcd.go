@@ -177,7 +177,7 @@ func (s *Store) WaitReady(ctx context.Context) error {
 		}
 	}
 	go s.watch()
-	s.serve()
+	s.maintain()
 	return nil
 }
 

@@ -43,8 +43,8 @@ type onceSynced struct {
 	synced atomic.Bool
 }
 
-// Intervals at which it is looked up which informers the cache has: one for a kind that was just uninstalled is removed. Most starts take
-// some milliseconds.
+// The wait begins again at these intervals, with the informers that the cache has then: that of a kind which was just uninstalled is gone.
+// Most starts take some milliseconds.
 const (
 	firstSyncInterval = 5 * time.Millisecond
 	lastSyncInterval  = time.Second

@@ -170,7 +170,7 @@ type outcome = flow.Outcome
 func (r *Reconciler) run(steps ...step) step {
 	return func(whole context.Context, p *pass) (o outcome) {
 		ctx, cancel := context.WithTimeout(whole, r.timeout)
-		_ = cancel // whole ends it, not before: a client may keep the context that it was connected with
+		_ = cancel // the end of the pass cancels it, not that of these steps: a client may keep the context that it was connected with
 		defer func() {
 			if cause := recover(); cause != nil {
 				r.logPanic(ctx, p.managed, "", cause, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
