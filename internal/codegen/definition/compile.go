@@ -93,5 +93,5 @@ func fieldsOf(types managedfields.TypeConverter, applied *unstructured.Unstructu
 		set = set.Leaves() // structs have no manager
 	}
 	raw, err := set.ToJSON()
-	return &metav1.FieldsV1{Raw: raw}, err
+	return metav1.NewFieldsV1(string(raw)), err
 }
