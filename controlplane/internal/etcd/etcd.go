@@ -21,7 +21,6 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,7 +32,6 @@ const (
 	maxSocketPath    = 100                     // the kernel's limit is 108 bytes, on other systems 104
 	storeQuota       = 8 << 30                 // bytes on disk, beyond which the store refuses writes
 	electionLimit    = 5 * time.Second         // a hundred times as long as an election takes, if the disk is not slow
-	electionPoll     = 2 * time.Millisecond    // while the store starts
 	bookmarkInterval = time.Minute             // for watches without changes; far below compactInterval
 	healthLimit      = 2 * time.Second         // for the store's part of a probe
 	storeStopLimit   = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
@@ -131,28 +129,6 @@ func (s *Store) open(ctx context.Context, cfg *embed.Config) error {
 	}
 }
 
-// elect has the single member elect itself as soon as it has applied its log. It would wait for others until its election timeout, which is
-// random and several ticks, and which elects it if this fails.
-func (s *Store) elect() {
-	server, tick := s.Etcd.Server, time.NewTicker(electionPoll)
-	defer tick.Stop()
-	self := uint64(server.MemberID())
-	ctx, cancel := context.WithTimeout(context.Background(), electionLimit)
-	defer cancel()
-	for server.Leader() == 0 {
-		select {
-		case <-tick.C:
-		case <-server.StopNotify():
-			return
-		case <-ctx.Done():
-			return
-		}
-		if server.AppliedIndex() == server.CommittedIndex() {
-			_ = server.Process(ctx, raftpb.Message{Type: raftpb.MsgTimeoutNow, From: self, To: self})
-		}
-	}
-}
-
 // WaitReady returns when etcd has elected itself and serves, and records that the store is in use. It waits for a slow disk.
 func (s *Store) WaitReady(ctx context.Context) error {
 	limit := time.NewTicker(electionLimit)
@@ -214,6 +190,7 @@ func (s *Store) config(noSync bool, log logr.Logger) *embed.Config {
 	// in memory, and read at the next start.
 	cfg.TickMs = 200
 	cfg.ElectionMs = 1000
+	cfg.InitialElectionTickAdvance = false
 	cfg.SnapshotCount = 1000
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.WatchProgressNotifyInterval = bookmarkInterval
