@@ -6,6 +6,7 @@ package crd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -134,15 +136,15 @@ type installer struct {
 
 // newInstaller gives the client a fixed mapping for its one kind, which saves discovery requests.
 func newInstaller(cfg *rest.Config) (*installer, error) {
-	types, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
-	typesErr := errors.Join(apiextensionsv1.AddToScheme(types), admissionv1.AddToScheme(types))
+	known, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	knownErr := errors.Join(apiextensionsv1.AddToScheme(known), admissionv1.AddToScheme(known))
 	mapper.Add(kind(), meta.RESTScopeRoot)
 	policyKinds(mapper)
 	cfg = rest.CopyConfig(cfg)
 	cfg.ContentType = runtime.ContentTypeProtobuf // definitions are large, and decoding JSON takes long
-	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
+	c, err := client.New(cfg, client.Options{Scheme: known, Mapper: mapper})
 	d, discoveryErr := discovery.NewDiscoveryClientForConfig(cfg)
-	if err := errors.Join(typesErr, err, discoveryErr); err != nil {
+	if err := errors.Join(knownErr, err, discoveryErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	return &installer{client: c, discovery: d}, nil
@@ -216,10 +218,10 @@ func (i *installer) awaitDeletion(ctx context.Context, name string) (installed *
 }
 
 // complete returns a copy with defaults and the label.
-func complete(types *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+func complete(scheme *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	wanted := definition.DeepCopy()
 	wanted.SetGroupVersionKind(kind())
-	types.Default(wanted)
+	scheme.Default(wanted)
 	metav1.SetMetaDataLabel(&wanted.ObjectMeta, LabelManagedBy, ManagedBy)
 	return wanted
 }
@@ -246,7 +248,23 @@ func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv
 		object.SetResourceVersion(installed.ResourceVersion)
 		options = append(options, client.ForceOwnership)
 	}
-	return i.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	err = i.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	if installed != nil && apierrors.IsInvalid(err) { // together with what others added
+		err = i.replaceSpec(ctx, installed, object.Object["spec"])
+	}
+	return err
+}
+
+// replaceSpec resets what others added to the spec of an object of ours, which applying keeps. It writes only in the given state.
+func (i *installer) replaceSpec(ctx context.Context, installed client.Object, spec any) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/resourceVersion", "value": installed.GetResourceVersion()},
+		{"op": "replace", "path": "/spec", "value": spec},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return i.client.Patch(ctx, installed, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager))
 }
 
 // awaitUsable waits until the server discovers every served version of the definitions: it serves their objects then, and clients find

@@ -6,6 +6,7 @@ package crd_test
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,12 +16,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -59,6 +62,16 @@ func TestApply(t *testing.T) {
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
 				c.Labels = map[string]string{crd.LabelManagedBy: crd.ManagedBy}
 				c.Spec.Names.Categories = []string{"mine"}
+			},
+			want: outcome{Applied: true, Changed: true, Ours: true},
+		},
+		"a conversion added by hand (N34)": {
+			reason: "What cannot be merged with our definition is reset, too, rather than that no program starts.",
+			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
+				c.Labels = map[string]string{crd.LabelManagedBy: crd.ManagedBy}
+				c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+					Webhook: &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v1"},
+						ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/none")}}}
 			},
 			want: outcome{Applied: true, Changed: true, Ours: true},
 		},
@@ -146,6 +159,7 @@ func TestProtect(t *testing.T) {
 				if err := crd.Protect(ctx, env.Config, files); err != nil { // without definitions it does not wait
 					t.Fatal(err)
 				}
+				disable(t, env.Client, given.Name)
 			}
 			files["definition.yaml"] = &fstest.MapFile{Data: content}
 			if err := crd.Protect(ctx, env.Config, files); err != nil {
@@ -160,6 +174,21 @@ func TestProtect(t *testing.T) {
 					[]byte(`{"metadata":{"annotations":{"bowline.dev/allow-deletion":"true"}}}`)))
 			})
 		})
+	}
+}
+
+// disable edits a policy and its binding in ways that applying keeps, or refuses.
+func disable(t *testing.T, c client.Client, name string) {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := errors.Join(
+		c.Patch(t.Context(), policy, client.RawPatch(types.JSONPatchType,
+			[]byte(`[{"op":"add","path":"/spec/matchConditions/-","value":{"name":"never","expression":"false"}}]`))),
+		c.Patch(t.Context(), binding, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"validationActions":["Warn"],
+			"matchResources":{"objectSelector":{"matchLabels":{"never":"x"}}}}}`))))
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

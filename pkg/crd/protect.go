@@ -119,6 +119,11 @@ func (i *installer) applyPolicy(ctx context.Context, policy *unstructured.Unstru
 	if err == nil && reflect.DeepEqual(installed.Object["spec"], policy.Object["spec"]) && installed.GetLabels()[LabelManagedBy] == ManagedBy {
 		return nil
 	}
+	if err == nil && installed.GetLabels()[LabelManagedBy] == ManagedBy {
+		if err := i.replaceSpec(ctx, installed, policy.Object["spec"]); err != nil {
+			return fmt.Errorf("resetting %s %s: %w", policy.GetKind(), policy.GetName(), err)
+		}
+	}
 	err = i.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(policy), client.FieldOwner(FieldManager), client.ForceOwnership)
 	switch {
 	case apierrors.IsNotFound(err):

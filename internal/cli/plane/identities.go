@@ -71,6 +71,10 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructu
 		installed.SetGroupVersionKind(o.GroupVersionKind())
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), installed); err == nil && contains(installed.Object, o.Object) {
 			continue
+		} else if ref, bound := o.Object["roleRef"]; err == nil && bound && !contains(installed.Object["roleRef"], ref) {
+			if err := c.Delete(ctx, installed); err != nil { // it cannot be changed
+				return fmt.Errorf("deleting %s %s of another role: %w", o.GetKind(), o.GetName(), err)
+			}
 		}
 		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(FieldManager), client.ForceOwnership)
 		if err != nil {
