@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Compiled is the file beside the YAML files of an API that has the same definitions and policies, for programs: it is read thirty times
-// as fast. bowline generate writes it after the checks of an API server. A file that does not fit the YAML files is not read.
+// Compiled is the file beside the YAML files of an API that has the same definitions and policies, for programs: it is read without a
+// parser of YAML. bowline generate writes it after the checks of an API server. A file that does not fit the YAML files is not read.
 //
 // It is a metav1.List in protobuf, compressed: first the hash of the YAML files, then each definition in protobuf and each policy in JSON.
 const Compiled = "zz_generated.crds.pb.gz"
