@@ -4,16 +4,11 @@
 package etcd
 
 import (
-	"context"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/version"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
-	"k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/utils/clock"
 )
 
@@ -37,18 +32,8 @@ func (s *Store) NewClient() *kubernetes.Client {
 // Compactor returns what removes old revisions.
 func (s *Store) Compactor() etcd3.Compactor { return s.compactor }
 
-// maintain begins to remove old revisions, and tells Kubernetes that watches of this etcd can report their progress.
+// maintain begins to remove old revisions.
 func (s *Store) maintain() {
 	s.client = s.NewClient()
 	s.compactor = etcd3.NewCompactor(s.client.Client, compactInterval, clock.RealClock{}, nil)
-	feature.DefaultFeatureSupportChecker.CheckClient(s.client.Ctx(), ownVersion{}, storage.RequestWatchProgress)
-}
-
-// ownVersion tells Kubernetes what the linked etcd can do.
-type ownVersion struct{}
-
-func (ownVersion) Endpoints() []string { return []string{"in process"} }
-
-func (ownVersion) Status(context.Context, string) (*clientv3.StatusResponse, error) {
-	return &clientv3.StatusResponse{Version: version.Version}, nil
 }

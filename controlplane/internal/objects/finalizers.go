@@ -32,7 +32,7 @@ func (k keepFinalizers) GetRESTOptions(resource schema.GroupResource, example ru
 		newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		s, destroy, err := decorate(config, prefix, key, newObject, newList, attributes, triggers, indexers)
-		return finalizing{awaiting{s}}, destroy, err
+		return finalizing{s}, destroy, err
 	}
 	return options, err
 }

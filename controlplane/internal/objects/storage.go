@@ -9,17 +9,14 @@ import (
 	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	definitions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
@@ -45,7 +42,8 @@ func OfRegistrations(kubernetes generic.RESTOptionsGetter, store *etcd.Store) ge
 }
 
 // inProcess stores objects by function calls of the store in this process. Kubernetes would open a connection for each kind, whose
-// goroutines and buffers take memory, and encode each request, response and event for it.
+// goroutines and buffers take memory, and encode each request, response and event for it. It would also keep a watch cache of each kind, for
+// a store that is far away and hundreds of watches: the objects, and those of the last minutes. Here, a watch is one of the store.
 type inProcess struct {
 	generic.RESTOptionsGetter
 	store *etcd.Store
@@ -57,17 +55,6 @@ func (p inProcess) GetRESTOptions(resource schema.GroupResource, example runtime
 	return options, err
 }
 
-// isCached is true for kinds with a watch cache. Kubernetes has one for all kinds but Events, of which there are many and few are read. The
-// groups without have few objects, and informers of this process hold them; a cache of each kind would take memory and wake an idle process
-// more than once a second.
-func isCached(kind schema.GroupResource) bool {
-	switch kind.Group {
-	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "rbac.authorization.k8s.io":
-		return false
-	}
-	return kind != corev1.Resource("events") && kind != eventsv1.Resource("events") && kind != corev1.Resource("resourcequotas")
-}
-
 // open is a generic.StorageDecorator.
 func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
 	newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
@@ -76,42 +63,29 @@ func (p inProcess) open(config *storagebackend.ConfigForResource, prefix string,
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
 	}
-	raw, err := etcd3.New(client, p.store.Compactor(), config.Codec, newObject, newList, config.Prefix, prefix, config.GroupResource, transformer,
-		config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	codec := config.Codec
+	if _, ok := newObject().(*unstructured.Unstructured); ok {
+		codec = &decodingOnce{Codec: config.Codec}
+	}
+	raw, err := etcd3.New(client, p.store.Compactor(), codec, newObject, newList, config.Prefix, prefix, config.GroupResource, transformer,
+		config.LeaseManagerConfig, decoder{etcd3.NewDefaultDecoder(codec, versioner), etcd3.NewDefaultDecoder(config.Codec, versioner)}, versioner)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening storage of %s: %w", config.GroupResource, err)
 	}
-	closeRaw := sync.OnceFunc(func() { // a kind and its status share it, and both close it
+	return watchable{raw}, sync.OnceFunc(func() { // a kind and its status share it, and both close it
 		raw.Close()
 		_ = client.Close() // reports only that its context has ended
-	})
-	if !isCached(config.GroupResource) {
-		return bookmarking{raw}, closeRaw, nil
-	}
-	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage: raw, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
-		ResourcePrefix: prefix, KeyFunc: key, NewFunc: newObject, NewListFunc: newList, GetAttrsFunc: attributes, IndexerFuncs: triggers,
-		Indexers: indexers, Codec: config.Codec,
-	})
-	if err != nil {
-		closeRaw()
-		return nil, nil, fmt.Errorf("opening cache of %s: %w", config.GroupResource, err)
-	}
-	delegator := cacher.NewCacheDelegator(cached, raw)
-	return delegator, sync.OnceFunc(func() {
-		delegator.Stop()
-		cached.Stop()
-		closeRaw()
 	}), nil
 }
 
-// bookmarking sends bookmarks to who asks for them, as the watch cache does: a watch that saw no change for minutes could otherwise not go
-// on from where it ended, since the revision is removed, and all objects would be listed again. See etcd.Store for the interval.
-type bookmarking struct{ storage.Interface }
+// A decoder does not look for the items of a list among what was decoded lately.
+type decoder struct {
+	etcd3.Decoder
+	items etcd3.Decoder
+}
 
-func (s bookmarking) Watch(ctx context.Context, key string, o storage.ListOptions) (watch.Interface, error) {
-	o.ProgressNotify = o.ProgressNotify || o.Predicate.AllowWatchBookmarks
-	return s.Interface.Watch(ctx, key, o)
+func (d decoder) DecodeListItem(ctx context.Context, data []byte, rev uint64, newItem func() runtime.Object) (runtime.Object, error) {
+	return d.items.DecodeListItem(ctx, data, rev, newItem)
 }
 
 // asProtobuf stores definitions in protobuf, which the server reads several times as fast as the JSON of Kubernetes. It reads both. It

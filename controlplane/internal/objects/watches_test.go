@@ -5,53 +5,65 @@ package objects
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// A coldCache refuses watches as one that is being filled.
-type coldCache struct {
+// A source has one watch, which ends with its context.
+type source struct {
 	storage.Interface
-	refusals int
-	then     error
+	events watch.Interface
 }
 
-func (c *coldCache) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
-	if c.refusals--; c.refusals >= 0 {
-		return nil, apierrors.NewTooManyRequests("storage is (re)initializing", 1)
-	}
-	return watch.NewEmptyWatch(), c.then
+func (s source) Watch(ctx context.Context, _ string, _ storage.ListOptions) (watch.Interface, error) {
+	context.AfterFunc(ctx, s.events.Stop)
+	return s.events, nil
 }
 
-func TestEarlyWatchWaits(t *testing.T) {
-	const never = 1 << 30
-	other := errors.New("other")
+func TestWatchEndsWhenNobodyReads(t *testing.T) {
 	for name, tc := range map[string]struct {
-		cache   coldCache
-		stopped bool
-		want    func(error) bool
+		pause time.Duration // before each event is read
+		stop  bool          // instead of reading
+		want  int           // events of three
 	}{
-		"the cache is ready":       {want: func(err error) bool { return err == nil }},
-		"the cache becomes ready":  {cache: coldCache{refusals: 100}, want: func(err error) bool { return err == nil }},
-		"another refusal":          {cache: coldCache{refusals: 1, then: other}, want: func(err error) bool { return errors.Is(err, other) }},
-		"the cache is never ready": {cache: coldCache{refusals: never}, want: apierrors.IsTooManyRequests},
-		"the request is given up":  {cache: coldCache{refusals: never}, stopped: true, want: func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"who reads at once gets all events":       {want: 3},
+		"who reads slowly gets all events":        {pause: patience / 2, want: 3},
+		"who does not read is not waited for":     {pause: 2 * patience},
+		"who stops the watch is not waited for":   {stop: true},
+		"who reads late, but in time, loses none": {pause: patience - 1, want: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if tc.stopped {
-					cancel()
+				from := watch.NewFakeWithChanSize(3, false)
+				for range 3 {
+					from.Add(nil)
 				}
-				_, err := awaiting{&tc.cache}.Watch(ctx, "", storage.ListOptions{})
-				if !tc.want(err) {
-					t.Errorf("error %v", err)
+				w, err := watchable{source{events: from}}.Watch(t.Context(), "", storage.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.stop {
+					w.Stop()
+					synctest.Wait()
+				}
+				got := 0
+				for ; got < 3; got++ {
+					time.Sleep(tc.pause)
+					if _, ok := <-w.ResultChan(); !ok {
+						break
+					}
+				}
+				if got != tc.want {
+					t.Errorf("%d events, want %d", got, tc.want)
+				}
+				w.Stop()
+				synctest.Wait()
+				if !from.IsStopped() {
+					t.Error("the watch of the store goes on")
 				}
 			})
 		})
