@@ -81,7 +81,6 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 
 func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	begin := time.Now()
-	plane.LimitHeap()
 	ready, err := daemon.ReadyWriter(std.Out)
 	if err != nil {
 		return err

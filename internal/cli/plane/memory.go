@@ -6,24 +6,58 @@ package plane
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// gcPercent makes a smaller heap for more processor time: a control plane on a laptop is mostly idle. During the start it leaves less
-// garbage between what stays, which would keep memory in use that cannot be returned.
-const gcPercent = 50
+// How large garbage may become before it is collected, in percent of what is in use.
+const (
+	restPercent = 50 // a control plane is mostly idle, and memory counts; the start leaves less garbage between what stays in use
+	busyPercent = 200
+)
 
-// LimitHeap sets the collector's goal, unless GOGC does.
-func LimitHeap() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+// busyInterval is the time since the last collection up to which the process is busy. Collecting takes a quarter of the processor time of a
+// busy API server at restPercent.
+const busyInterval = 2 * time.Second
+
+// limitHeap sets the goal of the collector, unless the user did, and returns what adapts it from the end of the start until ctx ends.
+func limitHeap(ctx context.Context) (adapt func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	debug.SetGCPercent(restPercent)
+	return func() { adaptHeap(ctx, busyInterval) }
+}
+
+// adaptHeap has the process use more memory while it is busy. Each collection decides, also the one that the runtime does every two minutes.
+func adaptHeap(ctx context.Context, busy time.Duration) {
+	percent, last := restPercent, time.Now()
+	var await func()
+	await = func() {
+		runtime.AddCleanup(new([64]byte), func(struct{}) { // large enough to be an allocation of its own
+			if ctx.Err() != nil {
+				return
+			}
+			want := restPercent
+			if time.Since(last) <= busy {
+				want = busyPercent
+			}
+			if last = time.Now(); want != percent {
+				percent = want
+				debug.SetGCPercent(percent)
+			}
+			await()
+		}, struct{}{})
+	}
+	await()
 }
 
 // SaveMemory frees what only the start needs, and returns memory to the system.

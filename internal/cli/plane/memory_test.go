@@ -4,10 +4,58 @@
 package plane
 
 import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// goal is that of the collector, in percent. It is the process's, so tests of it run alone.
+func goal() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func TestGoalOfTheCollector(t *testing.T) {
+	const before = 70
+	for name, tc := range map[string]struct {
+		variable string
+		want     uint64
+	}{
+		"our goal":           {"", restPercent},
+		"a goal of the user": {"70", before},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOGC", tc.variable)
+			defer debug.SetGCPercent(debug.SetGCPercent(before))
+			limitHeap(t.Context())
+			if got := goal(); got != tc.want {
+				t.Errorf("the goal is %d instead of %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestBusyProcessCollectsLessOften(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(restPercent))
+	const busy = 100 * time.Millisecond
+	adaptHeap(t.Context(), busy)
+	for _, step := range []struct {
+		pause time.Duration // before each collection
+		want  uint64
+	}{{0, busyPercent}, {2 * busy, restPercent}, {0, busyPercent}} {
+		for deadline := time.Now().Add(time.Minute); goal() != step.want; time.Sleep(step.pause) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the goal is %d with a collection each %s, want %d", goal(), step.pause, step.want)
+			}
+			runtime.GC()
+		}
+	}
+}
 
 func TestUnchanged(t *testing.T) {
 	const smaps = `00400000-00500000 r-xp 00000000 08:01 12 /usr/bin/bowline

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,27 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
-
-// The goal is the process's, so this test runs alone.
-func TestGoalOfTheCollector(t *testing.T) {
-	const before = 70
-	for name, tc := range map[string]struct {
-		variable string
-		want     int
-	}{
-		"our goal":           {"", gcPercent},
-		"a goal of the user": {"70", before},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOGC", tc.variable)
-			original := debug.SetGCPercent(before)
-			LimitHeap()
-			if got := debug.SetGCPercent(original); got != tc.want {
-				t.Errorf("the goal is %d instead of %d", got, tc.want)
-			}
-		})
-	}
-}
 
 func TestContains(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,7 @@ func newStack() *Stack { return &Stack{failed: make(chan error, maxServices)} }
 // Run calls start to bring up services, waits until ctx ends or one of them fails, and stops them all. cleanUp, if any, runs before
 // they stop, if start succeeded. The end of ctx during the start is not a failure.
 func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp func() error) error {
+	adapt := limitHeap(ctx)
 	running := newStack()
 	if err := start(ctx, running); err != nil {
 		if ctx.Err() != nil {
@@ -43,6 +44,7 @@ func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp
 		}
 		return running.end(err, nil)
 	}
+	adapt()
 	return running.end(running.wait(ctx), cleanUp)
 }
 
