@@ -24,7 +24,7 @@ const (
 	busyPercent = 200
 )
 
-// busyInterval is the time since the last collection up to which the process is busy. Collecting takes a quarter of the processor time of a
+// busyInterval is the time between two collections up to which the process is busy. Collecting takes a quarter of the processor time of a
 // busy API server at restPercent.
 const busyInterval = 2 * time.Second
 
@@ -37,27 +37,38 @@ func limitHeap(ctx context.Context) (adapt func()) {
 	return func() { adaptHeap(ctx, busyInterval) }
 }
 
-// adaptHeap has the process use more memory while it is busy. Each collection decides, also the one that the runtime does every two minutes.
-func adaptHeap(ctx context.Context, busy time.Duration) {
-	percent, last := restPercent, time.Now()
-	var await func()
-	await = func() {
-		runtime.AddCleanup(new([64]byte), func(struct{}) { // large enough to be an allocation of its own
-			if ctx.Err() != nil {
-				return
-			}
-			want := restPercent
-			if time.Since(last) <= busy {
-				want = busyPercent
-			}
-			if last = time.Now(); want != percent {
-				percent = want
-				debug.SetGCPercent(percent)
-			}
-			await()
-		}, struct{}{})
+// A heap uses more memory while the process is busy, and returns it soon after.
+type heap struct {
+	interval time.Duration // see busyInterval
+	rest     *time.Timer   // runs while it is busy
+	last     time.Time     // collection
+}
+
+func adaptHeap(ctx context.Context, interval time.Duration) {
+	h := &heap{interval: interval, last: time.Now()}
+	h.rest = time.AfterFunc(interval, func() {
+		debug.SetGCPercent(restPercent)
+		debug.FreeOSMemory()
+	})
+	h.rest.Stop()
+	h.awaitCollection(ctx)
+}
+
+// awaitCollection calls collected after each collection of garbage.
+func (h *heap) awaitCollection(ctx context.Context) {
+	runtime.AddCleanup(new([64]byte), func(struct{}) { // large enough to be an allocation of its own
+		if ctx.Err() == nil {
+			h.collected()
+			h.awaitCollection(ctx)
+		}
+	}, struct{}{})
+}
+
+func (h *heap) collected() {
+	if time.Since(h.last) <= h.interval && !h.rest.Reset(2*h.interval) {
+		debug.SetGCPercent(busyPercent)
 	}
-	await()
+	h.last = time.Now()
 }
 
 // SaveMemory frees what only the start needs, and returns memory to the system.

@@ -45,14 +45,19 @@ func TestBusyProcessCollectsLessOften(t *testing.T) {
 	const busy = 100 * time.Millisecond
 	adaptHeap(t.Context(), busy)
 	for _, step := range []struct {
-		pause time.Duration // before each collection
-		want  uint64
-	}{{0, busyPercent}, {2 * busy, restPercent}, {0, busyPercent}} {
-		for deadline := time.Now().Add(time.Minute); goal() != step.want; time.Sleep(step.pause) {
+		then string
+		do   func()
+		want uint64
+	}{
+		{"after collections within the interval", runtime.GC, busyPercent},
+		{"a while after them", func() {}, restPercent},
+		{"busy again", runtime.GC, busyPercent},
+	} {
+		for deadline := time.Now().Add(time.Minute); goal() != step.want; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("the goal is %d with a collection each %s, want %d", goal(), step.pause, step.want)
+				t.Fatalf("%s: the goal is %d, want %d", step.then, goal(), step.want)
 			}
-			runtime.GC()
+			step.do()
 		}
 	}
 }
