@@ -16,6 +16,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -38,6 +40,7 @@ func TestServer(t *testing.T) {
 		"custom kinds are usable at once":       testAtOnce,
 		"kinds that have objects (N83)":         testUsed,
 		"rules of custom kinds hold":            testRules,
+		"kinds that nobody asked for (N83)":     testUnused,
 		"server-side apply":                     testApply,
 		"watch":                                 testWatch,
 		"service accounts and role aggregation": testAccounts,
@@ -139,6 +142,59 @@ func testRules(t *testing.T, _ *Server, c client.WithWatch) {
 	must(t, unstructured.SetNestedField(g.Object, int64(4), "spec", "size"))
 	if err := c.Update(t.Context(), g); err == nil || !strings.Contains(err.Error(), "must not shrink") {
 		t.Errorf("an update that breaks a transition rule: %v", err)
+	}
+}
+
+// The server keeps no schema of a kind until the first request for it.
+func testUnused(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "unused")
+	kinds := map[string]func(*testing.T, *apiextensionsv1.CustomResourceDefinition){
+		"Quiet": func(*testing.T, *apiextensionsv1.CustomResourceDefinition) {},
+		"QuietlyChanged": func(t *testing.T, d *apiextensionsv1.CustomResourceDefinition) {
+			spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+			spec.Properties["colour"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"red"`)}}
+			must(t, c.Update(t.Context(), d))
+		},
+		"QuietlyReplaced": func(t *testing.T, d *apiextensionsv1.CustomResourceDefinition) {
+			must(t, c.Delete(t.Context(), d))
+			eventually(t, "the definition is gone", func(ctx context.Context) error {
+				d.ResourceVersion, d.UID = "", ""
+				return c.Create(ctx, d)
+			})
+		},
+	}
+	installed := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for kind := range kinds {
+		d := gadgets(kind)
+		must(t, c.Create(t.Context(), d))
+		eventually(t, kind+" is established", func(ctx context.Context) error {
+			err := c.Get(ctx, client.ObjectKeyFromObject(d), d)
+			if err == nil && !apihelpers.IsCRDConditionTrue(d, apiextensionsv1.Established) {
+				err = errors.New("it is not")
+			}
+			return err
+		})
+		installed[kind] = d
+	}
+	time.Sleep(3 * time.Second) // after one, the server reads the definitions again
+	for kind, change := range kinds {
+		change(t, installed[kind])
+		eventually(t, "the rules of "+kind+" hold", func(ctx context.Context) error {
+			if err := c.Create(ctx, gadget(kind, "unused", "big", 101)); err == nil || !strings.Contains(err.Error(), "too big") {
+				return fmt.Errorf("creating an object that breaks a rule: %w", err)
+			}
+			g := gadget(kind, "unused", "g", 5)
+			must(t, unstructured.SetNestedField(g.Object, "x", "spec", "unknown"))
+			if err := c.Create(ctx, g); err != nil {
+				return err
+			}
+			_, unknown := g.Object["spec"].(map[string]any)["unknown"]
+			_, colour := g.Object["spec"].(map[string]any)["colour"]
+			if unknown || colour != (kind == "QuietlyChanged") {
+				return errors.Join(fmt.Errorf("%s has %v", kind, g.Object["spec"]), c.Delete(ctx, g))
+			}
+			return nil
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -87,7 +88,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	generic.AdmissionControl = admission.NewChainHandler(space, establishAtOnce{}, keepBinding{}, used, generic.AdmissionControl)
 
 	b := &builder{options: o, store: cfg.Store, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
-	definitions, err := b.definitions()
+	definitions, outlines, err := b.definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	if err != nil {
 		return nil, err
 	}
-	aggregator, err := b.aggregator(definitions, builtins)
+	aggregator, err := b.aggregator(definitions, builtins, outlines)
 	if err != nil {
 		return nil, err
 	}
@@ -141,21 +142,31 @@ type builder struct {
 	resolver     webhook.ServiceResolver
 }
 
-func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, error) {
+func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, *outlines, error) {
 	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(b.core.ProxyTransport, b.core.Generic.EgressSelector, b.core.Generic.LoopbackClientConfig, b.core.Generic.TracerProvider)
 	const servers = 1 // with more, a new definition would wait for the others
 	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*b.core.Generic, b.core.VersionedInformers, b.initializers, b.options, servers, b.resolver, auth)
 	if err != nil {
-		return nil, fmt.Errorf("configuring custom kinds: %w", err)
+		return nil, nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
 	c.ExtraConfig.CRDRESTOptionsGetter = objects.OfKinds(c.ExtraConfig.CRDRESTOptionsGetter, b.store)
 	c.GenericConfig.RESTOptionsGetter = objects.OfDefinitions(c.GenericConfig.RESTOptionsGetter, b.store)
 	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
-		return nil, fmt.Errorf("building custom kinds: %w", err)
+		return nil, nil, fmt.Errorf("building custom kinds: %w", err)
 	}
-	return s, nil
+	live, err := clientset.NewForConfig(s.GenericAPIServer.LoopbackClientConfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("building loopback client of definitions: %w", err)
+	}
+	o, err := newOutlines(s.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer(), live.ApiextensionsV1().CustomResourceDefinitions())
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing cache of definitions: %w", err)
+	}
+	handler := s.GenericAPIServer.Handler
+	handler.Director = o.handler(handler.Director)
+	return s, o, nil
 }
 
 func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefinitions) (*controlplaneapiserver.Server, error) {
@@ -171,7 +182,7 @@ func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefini
 	return s, nil
 }
 
-func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server) (*aggregatorserver.APIAggregator, error) {
+func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server, outlines *outlines) (*aggregatorserver.APIAggregator, error) {
 	c, err := controlplaneapiserver.CreateAggregatorConfig(*b.core.Generic, b.options, b.core.VersionedInformers, b.resolver, b.core.ProxyTransport, b.core.PeerProxy, b.initializers)
 	if err != nil {
 		return nil, fmt.Errorf("configuring aggregator: %w", err)
@@ -187,6 +198,8 @@ func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefi
 		config:  b.core.Generic.OpenAPIV3Config,
 		servers: []*genericapiserver.GenericAPIServer{s.GenericAPIServer, builtins.GenericAPIServer, definitions.GenericAPIServer},
 		custom:  definitions.Informers.Apiextensions().V1().CustomResourceDefinitions().Lister(),
+
+		outlines: outlines,
 	}
 	all.install(s.GenericAPIServer.Handler.NonGoRestfulMux)
 	return s, nil

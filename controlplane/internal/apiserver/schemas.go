@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,7 +21,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
-	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -31,9 +31,10 @@ const schemasPath = "/openapi/v3"
 // schemas serves OpenAPI v3. It builds the documents when they are asked for, as kubectl does: they take half a second of processor time
 // and much memory.
 type schemas struct {
-	config  *common.OpenAPIV3Config
-	servers []*genericapiserver.GenericAPIServer // of built-in kinds
-	custom  listers.CustomResourceDefinitionLister
+	config   *common.OpenAPIV3Config
+	servers  []*genericapiserver.GenericAPIServer // of built-in kinds
+	custom   listers.CustomResourceDefinitionLister
+	outlines *outlines
 
 	mu      sync.Mutex
 	mux     *mux.PathRecorderMux // nil before the first request
@@ -71,7 +72,7 @@ func (s *schemas) update() error {
 	for path, definitions := range versions {
 		state := definitions.state()
 		if s.states[path] != state {
-			s.service.UpdateGroupVersionLazy(path, cached.Once(cached.Func(definitions.build)))
+			s.service.UpdateGroupVersionLazy(path, &document{build: func() (*spec3.OpenAPI, error) { return definitions.build(s.outlines) }, state: state})
 			s.states[path] = state
 		}
 	}
@@ -129,15 +130,37 @@ func (g groupVersion) state() string {
 	return all.String()
 }
 
-func (g groupVersion) build() (*spec3.OpenAPI, string, error) {
+func (g groupVersion) build(o *outlines) (*spec3.OpenAPI, error) {
 	var parts []*spec3.OpenAPI
 	for _, d := range g.definitions {
+		d, err := o.whole(context.Background(), d) // for all who ask for the document
+		if err != nil {
+			return nil, fmt.Errorf("reading the definition %s: %w", d.Name, err)
+		}
 		part, err := specs.BuildOpenAPIV3(d, g.version, specs.Options{IncludeSelectableFields: true})
 		if err != nil {
-			return nil, "", fmt.Errorf("building the schema of %s: %w", d.Name, err)
+			return nil, fmt.Errorf("building the schema of %s: %w", d.Name, err)
 		}
 		parts = append(parts, part)
 	}
-	merged, err := specs.MergeSpecsV3(parts...)
-	return merged, g.state(), err
+	return specs.MergeSpecsV3(parts...)
+}
+
+// A document is built when it is read, until that succeeds. It is a cached.Value.
+type document struct {
+	build func() (*spec3.OpenAPI, error)
+	state string
+
+	mu    sync.Mutex
+	built *spec3.OpenAPI
+}
+
+// Get implements cached.Value.
+func (d *document) Get() (_ *spec3.OpenAPI, etag string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.built == nil {
+		d.built, err = d.build()
+	}
+	return d.built, d.state, err
 }

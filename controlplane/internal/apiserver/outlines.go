@@ -1,0 +1,186 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	serializers "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	client "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/tools/cache"
+)
+
+// outlineAfter is how long a definition that changed is kept whole: its first objects often follow.
+const outlineAfter = time.Second
+
+const outlined apiextensionsv1.ConversionStrategyType = "Outlined"
+
+// outlines replaces the definitions of kinds that nobody has asked for by outlines, in the cache of the server that Kubernetes keeps of all:
+// schemas take some sixty kilobytes, and only serving a kind and its OpenAPI need them. The first request for a kind reads the whole
+// definition.
+//
+// An outline has a strategy of conversion that Kubernetes does not know, so that it refuses to serve the kind, rather than serves it without a
+// schema.
+type outlines struct {
+	informer  cache.SharedIndexInformer
+	client    client.CustomResourceDefinitionInterface
+	scheduled atomic.Bool
+
+	mu     sync.Mutex        // held while a definition in the cache is replaced, and before the cache gets a change
+	latest map[string]uint64 // change that the cache has or will get, by name
+	used   map[string]bool   // by name; stays whole
+}
+
+// newOutlines comes before the informer starts.
+func newOutlines(informer cache.SharedIndexInformer, client client.CustomResourceDefinitionInterface) (*outlines, error) {
+	o := &outlines{informer: informer, client: client, latest: map[string]uint64{}, used: map[string]bool{}}
+	if err := informer.SetTransform(o.changes); err != nil {
+		return nil, err
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { o.schedule() },
+		UpdateFunc: func(any, any) { o.schedule() },
+	})
+	return o, err
+}
+
+// changes is a cache.TransformFunc.
+func (o *outlines) changes(changed any) (any, error) {
+	if d, ok := changed.(*apiextensionsv1.CustomResourceDefinition); ok {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.latest[d.Name] = changeOf(d)
+	}
+	return changed, nil
+}
+
+func (o *outlines) schedule() {
+	if o.scheduled.CompareAndSwap(false, true) {
+		time.AfterFunc(outlineAfter, o.replaceUnused)
+	}
+}
+
+// replaceUnused replaces all definitions that nobody uses.
+func (o *outlines) replaceUnused() {
+	o.scheduled.Store(false)
+	replaced := false
+	for _, name := range o.informer.GetStore().ListKeys() {
+		replaced = o.replace(name) || replaced
+	}
+	if replaced {
+		debug.FreeOSMemory()
+	}
+}
+
+func (o *outlines) replace(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.cached(name)
+	if d == nil || o.used[name] || !isWhole(d) || d.DeletionTimestamp != nil || !apihelpers.IsCRDConditionTrue(d, apiextensionsv1.Established) {
+		return false
+	}
+	if changeOf(d) != o.latest[name] {
+		return false // the event of what follows schedules again
+	}
+	outline := *d
+	outline.ManagedFields, outline.Spec.Conversion = nil, &apiextensionsv1.CustomResourceConversion{Strategy: outlined}
+	outline.Spec.Versions = slices.Clone(d.Spec.Versions)
+	for i := range outline.Spec.Versions {
+		outline.Spec.Versions[i].Schema = nil
+	}
+	return o.informer.GetIndexer().Update(&outline) == nil
+}
+
+// use has the cache hold a whole definition from now on, if there is one of that name.
+func (o *outlines) use(ctx context.Context, name string) error {
+	if !o.mark(name) {
+		return nil
+	}
+	for {
+		whole, err := o.client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || o.restore(whole) {
+			return err
+		}
+	}
+}
+
+// mark has a definition stay whole, and returns whether it is an outline.
+func (o *outlines) mark(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.cached(name)
+	if d == nil {
+		return false
+	}
+	o.used[name] = true
+	return !isWhole(d)
+}
+
+// restore replaces an outline, unless the definition changed after it was read.
+func (o *outlines) restore(whole *apiextensionsv1.CustomResourceDefinition) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.cached(whole.Name)
+	if d == nil || isWhole(d) {
+		return true
+	}
+	return changeOf(whole) >= o.latest[whole.Name] && o.informer.GetIndexer().Update(whole) == nil
+}
+
+// cached returns the definition that the cache holds, nil if none.
+func (o *outlines) cached(name string) *apiextensionsv1.CustomResourceDefinition {
+	object, _, _ := o.informer.GetStore().GetByKey(name) // never an error
+	d, _ := object.(*apiextensionsv1.CustomResourceDefinition)
+	return d
+}
+
+// whole returns a definition that may be an outline, as it is stored.
+func (o *outlines) whole(ctx context.Context, d *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if isWhole(d) {
+		return d, nil
+	}
+	return o.client.Get(ctx, d.Name, metav1.GetOptions{})
+}
+
+// isWhole is false for an outline.
+func isWhole(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return d.Spec.Conversion == nil || d.Spec.Conversion.Strategy != outlined
+}
+
+// changeOf returns the number of the last change of a definition, which increases, since there is one store.
+func changeOf(d *apiextensionsv1.CustomResourceDefinition) uint64 {
+	n, _ := strconv.ParseUint(d.ResourceVersion, 10, 64) // the server wrote it
+	return n
+}
+
+// handler restores the definition that a request needs before next serves the request.
+func (o *outlines) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if ok && info.IsResourceRequest {
+			err := o.use(r.Context(), info.Resource+"."+info.APIGroup)
+			if err != nil && !apierrors.IsNotFound(err) { // a definition that was just removed is not served by next
+				err = apierrors.NewInternalError(fmt.Errorf("reading the definition of %s: %w", info.Resource, err))
+				responsewriters.ErrorNegotiated(err, serializers.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
