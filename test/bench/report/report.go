@@ -23,6 +23,8 @@ const (
 	Kinds         = "kinds without objects"
 	SixRequests   = "floor of six requests"
 	ThreeRequests = "floor of three requests"
+	FloorOfUpdate = "floor of an update"
+	FloorOfDelete = "floor of a deletion"
 	Ratios        = "ratios"
 	Harness       = "harness"
 )
@@ -111,14 +113,18 @@ func Read(path string) (*Report, error) {
 	return r, nil
 }
 
-// AddRatios puts the ratios of a creation to each floor first: in seconds, and in CPU seconds, which other load changes little.
+// AddRatios puts the ratios of phases to their floors first: in seconds, and in CPU seconds, which other load changes little.
 func (r *Report) AddRatios() {
 	ratios := &Report{}
-	for _, floor := range []string{SixRequests, ThreeRequests} {
-		least, measured := r.Get(floor, "seconds")
-		if took, ok := r.Get("create", "seconds"); ok && measured {
-			ratios.Add(Ratios, "create to Ready, times the "+floor+", seconds", took/least)
-			ratios.Add(Ratios, "create to Ready, times the "+floor+", CPU seconds", r.CPUOf("create")/r.CPUOf(floor))
+	for _, of := range []struct{ what, phase, floor string }{
+		{"create to Ready", "create", SixRequests}, {"create to Ready", "create", ThreeRequests},
+		{"update", "update", FloorOfUpdate}, {"delete", "delete", FloorOfDelete},
+	} {
+		least, measured := r.Get(of.floor, "seconds")
+		if took, ok := r.Get(of.phase, "seconds"); ok && measured {
+			name := of.what + ", times the " + of.floor
+			ratios.Add(Ratios, name+", seconds", took/least)
+			ratios.Add(Ratios, name+", CPU seconds", r.CPUOf(of.phase)/r.CPUOf(of.floor))
 		}
 	}
 	r.Figures = append(ratios.Figures, r.Figures...)
