@@ -44,6 +44,9 @@
 //	create an event      that it was created
 //	patch the status     conditions Synced and Ready, and the observation
 //
+// The same client then updates the objects with three requests (patch of the user, event, status), and deletes them with three (delete of the
+// user, event, patch that removes the finalizer).
+//
 // The figure "everything else: CPU seconds" is the other load of the machine, which distorts the rest.
 package main
 
