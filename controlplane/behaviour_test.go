@@ -145,7 +145,7 @@ func testRules(t *testing.T, _ *Server, c client.WithWatch) {
 	}
 }
 
-// The server keeps no schema of a kind until the first request for it.
+// The server keeps no schema of a kind until the first request for it. A change brings the schema back before the request.
 func testUnused(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "unused")
 	kinds := map[string]func(*testing.T, *apiextensionsv1.CustomResourceDefinition){
@@ -176,7 +176,7 @@ func testUnused(t *testing.T, _ *Server, c client.WithWatch) {
 		})
 		installed[kind] = d
 	}
-	time.Sleep(3 * time.Second) // after one, the server reads the definitions again
+	time.Sleep(3 * time.Second) // the server drops the schemas after one
 	for kind, change := range kinds {
 		change(t, installed[kind])
 		eventually(t, "the rules of "+kind+" hold", func(ctx context.Context) error {

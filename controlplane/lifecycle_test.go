@@ -188,8 +188,8 @@ func TestStopLeavesNothing(t *testing.T) {
 		must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leak"}}))
 		stop()
 	}
-	use()                               // Kubernetes starts some goroutines once per process
-	before := settled(0, 4*time.Second) // a watch cache holds a goroutine for three after a read
+	use() // Kubernetes starts some goroutines once per process
+	before := settled(0, 4*time.Second)
 	use()
 	if after := settled(before, 15*time.Second); after > before { // a quota check that was in flight ends after ten
 		t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks())

@@ -26,13 +26,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// outlineAfter is how long a definition that changed is kept whole: its first objects often follow.
+// outlineAfter is the time from a change of a definition until unused ones are replaced.
 const outlineAfter = time.Second
+
+// largeBatch of replaced definitions is worth a collection of garbage at once.
+const largeBatch = 10
 
 const outlined apiextensionsv1.ConversionStrategyType = "Outlined"
 
-// outlines replaces the definitions of kinds that nobody has asked for by outlines, in the cache of the server that Kubernetes keeps of all:
-// schemas take some sixty kilobytes, and only serving a kind and its OpenAPI need them. The first request for a kind reads the whole
+// outlines replaces custom resource definitions without a request for their kind by outlines, in the cache that the server of Kubernetes keeps
+// of all: schemas take some sixty kilobytes, and only serving a kind and its OpenAPI need them. The first request for a kind reads the whole
 // definition.
 //
 // An outline has a strategy of conversion that Kubernetes does not know, so that it refuses to serve the kind, rather than serves it without a
@@ -42,15 +45,15 @@ type outlines struct {
 	client    client.CustomResourceDefinitionInterface
 	scheduled atomic.Bool
 
-	mu     sync.Mutex        // held while a definition in the cache is replaced, and before the cache gets a change
-	latest map[string]uint64 // change that the cache has or will get, by name
-	used   map[string]bool   // by name; stays whole
+	mu     sync.Mutex        // held while a definition in the cache is replaced, and before the cache gets an event
+	latest map[string]uint64 // resource version of the last event of each definition, which the cache has or will get
+	used   map[string]bool   // names of definitions that stay whole
 }
 
 // newOutlines comes before the informer starts.
 func newOutlines(informer cache.SharedIndexInformer, client client.CustomResourceDefinitionInterface) (*outlines, error) {
 	o := &outlines{informer: informer, client: client, latest: map[string]uint64{}, used: map[string]bool{}}
-	if err := informer.SetTransform(o.changes); err != nil {
+	if err := informer.SetTransform(o.recordVersion); err != nil {
 		return nil, err
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -60,12 +63,12 @@ func newOutlines(informer cache.SharedIndexInformer, client client.CustomResourc
 	return o, err
 }
 
-// changes is a cache.TransformFunc.
-func (o *outlines) changes(changed any) (any, error) {
+// recordVersion is a cache.TransformFunc, so the cache gets no event while a definition is replaced.
+func (o *outlines) recordVersion(changed any) (any, error) {
 	if d, ok := changed.(*apiextensionsv1.CustomResourceDefinition); ok {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.latest[d.Name] = changeOf(d)
+		o.latest[d.Name] = resourceVersion(d)
 	}
 	return changed, nil
 }
@@ -76,14 +79,16 @@ func (o *outlines) schedule() {
 	}
 }
 
-// replaceUnused replaces all definitions that nobody uses.
+// replaceUnused replaces all unused definitions.
 func (o *outlines) replaceUnused() {
 	o.scheduled.Store(false)
-	replaced := false
+	replaced := 0
 	for _, name := range o.informer.GetStore().ListKeys() {
-		replaced = o.replace(name) || replaced
+		if o.replace(name) {
+			replaced++
+		}
 	}
-	if replaced {
+	if replaced >= largeBatch {
 		debug.FreeOSMemory()
 	}
 }
@@ -95,7 +100,7 @@ func (o *outlines) replace(name string) bool {
 	if d == nil || o.used[name] || !isWhole(d) || d.DeletionTimestamp != nil || !apihelpers.IsCRDConditionTrue(d, apiextensionsv1.Established) {
 		return false
 	}
-	if changeOf(d) != o.latest[name] {
+	if resourceVersion(d) != o.latest[name] {
 		return false // the event of what follows schedules again
 	}
 	outline := *d
@@ -107,8 +112,8 @@ func (o *outlines) replace(name string) bool {
 	return o.informer.GetIndexer().Update(&outline) == nil
 }
 
-// use has the cache hold a whole definition from now on, if there is one of that name.
-func (o *outlines) use(ctx context.Context, name string) error {
+// restoreFor has the cache hold a whole definition from now on, if there is one of that name, for a request of its kind.
+func (o *outlines) restoreFor(ctx context.Context, name string) error {
 	if !o.mark(name) {
 		return nil
 	}
@@ -140,7 +145,7 @@ func (o *outlines) restore(whole *apiextensionsv1.CustomResourceDefinition) bool
 	if d == nil || isWhole(d) {
 		return true
 	}
-	return changeOf(whole) >= o.latest[whole.Name] && o.informer.GetIndexer().Update(whole) == nil
+	return resourceVersion(whole) >= o.latest[whole.Name] && o.informer.GetIndexer().Update(whole) == nil
 }
 
 // cached returns the definition that the cache holds, nil if none.
@@ -150,12 +155,12 @@ func (o *outlines) cached(name string) *apiextensionsv1.CustomResourceDefinition
 	return d
 }
 
-// whole returns a definition that may be an outline, as it is stored.
-func (o *outlines) whole(ctx context.Context, d *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
-	if isWhole(d) {
+// whole returns a definition as it is stored, and leaves the cache as it is.
+func (o *outlines) whole(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if d := o.cached(name); d != nil && isWhole(d) {
 		return d, nil
 	}
-	return o.client.Get(ctx, d.Name, metav1.GetOptions{})
+	return o.client.Get(ctx, name, metav1.GetOptions{})
 }
 
 // isWhole is false for an outline.
@@ -163,8 +168,8 @@ func isWhole(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Conversion == nil || d.Spec.Conversion.Strategy != outlined
 }
 
-// changeOf returns the number of the last change of a definition, which increases, since there is one store.
-func changeOf(d *apiextensionsv1.CustomResourceDefinition) uint64 {
+// resourceVersion returns a number that increases with each change, since there is one store.
+func resourceVersion(d *apiextensionsv1.CustomResourceDefinition) uint64 {
 	n, _ := strconv.ParseUint(d.ResourceVersion, 10, 64) // the server wrote it
 	return n
 }
@@ -174,9 +179,11 @@ func (o *outlines) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		if ok && info.IsResourceRequest {
-			err := o.use(r.Context(), info.Resource+"."+info.APIGroup)
-			if err != nil && !apierrors.IsNotFound(err) { // a definition that was just removed is not served by next
+			err := o.restoreFor(r.Context(), info.Resource+"."+info.APIGroup)
+			if err != nil && !apierrors.IsNotFound(err) {
 				err = apierrors.NewInternalError(fmt.Errorf("reading the definition of %s: %w", info.Resource, err))
+			}
+			if err != nil {
 				responsewriters.ErrorNegotiated(err, serializers.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 				return
 			}

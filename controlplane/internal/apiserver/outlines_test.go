@@ -48,7 +48,7 @@ func withCached(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, answe
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, d, 0, cache.Indexers{})
 	o, err := newOutlines(informer, &store{answers: answers})
 	if err == nil {
-		_, err = o.changes(d)
+		_, err = o.recordVersion(d)
 	}
 	if err == nil {
 		err = informer.GetIndexer().Add(d)
@@ -68,7 +68,7 @@ func TestUnusedDefinitionBecomesAnOutline(t *testing.T) {
 	}{
 		"one of a kind that nobody asked for": {},
 		"one that is used": {whole: true, then: func(t *testing.T, o *outlines) {
-			if err := o.use(t.Context(), "notes.example.org"); err != nil {
+			if err := o.restoreFor(t.Context(), "notes.example.org"); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -77,7 +77,7 @@ func TestUnusedDefinitionBecomesAnOutline(t *testing.T) {
 		}},
 		"one that is not yet established": {whole: true, before: func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil }},
 		"one that will be replaced by a change": {whole: true, then: func(t *testing.T, o *outlines) {
-			if _, err := o.changes(definition("8")); err != nil {
+			if _, err := o.recordVersion(definition("8")); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -122,11 +122,11 @@ func TestUsedDefinitionIsWhole(t *testing.T) {
 			o := withCached(t, definition("7"), tc.answers...)
 			o.replaceUnused()
 			if tc.change != "" {
-				if _, err := o.changes(definition(tc.change)); err != nil {
+				if _, err := o.recordVersion(definition(tc.change)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := o.use(t.Context(), "notes.example.org"); !errors.Is(err, tc.err) {
+			if err := o.restoreFor(t.Context(), "notes.example.org"); !errors.Is(err, tc.err) {
 				t.Fatalf("error %v, want %v", err, tc.err)
 			}
 			o.replaceUnused() // it stays whole
@@ -136,7 +136,7 @@ func TestUsedDefinitionIsWhole(t *testing.T) {
 			case tc.err == nil && (!isWhole(got) || got.ResourceVersion != tc.want || got.Spec.Versions[0].Schema == nil):
 				t.Errorf("the cache has %+v of change %s, want a whole one of change %s", got.Spec, got.ResourceVersion, tc.want)
 			}
-			if err := o.use(t.Context(), "unknown.example.org"); err != nil {
+			if err := o.restoreFor(t.Context(), "unknown.example.org"); err != nil {
 				t.Errorf("a kind without definition: %v", err)
 			}
 		})

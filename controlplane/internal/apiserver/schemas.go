@@ -17,6 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	listers "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	specs "k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/mux"
@@ -72,7 +73,8 @@ func (s *schemas) update() error {
 	for path, definitions := range versions {
 		state := definitions.state()
 		if s.states[path] != state {
-			s.service.UpdateGroupVersionLazy(path, &document{build: func() (*spec3.OpenAPI, error) { return definitions.build(s.outlines) }, state: state})
+			names, version := definitions.names(), definitions.version
+			s.service.UpdateGroupVersionLazy(path, &document{build: func() (*spec3.OpenAPI, error) { return s.build(names, version) }, state: state})
 			s.states[path] = state
 		}
 	}
@@ -130,16 +132,27 @@ func (g groupVersion) state() string {
 	return all.String()
 }
 
-func (g groupVersion) build(o *outlines) (*spec3.OpenAPI, error) {
-	var parts []*spec3.OpenAPI
+func (g groupVersion) names() (all []string) {
 	for _, d := range g.definitions {
-		d, err := o.whole(context.Background(), d) // for all who ask for the document
-		if err != nil {
-			return nil, fmt.Errorf("reading the definition %s: %w", d.Name, err)
+		all = append(all, d.Name)
+	}
+	return all
+}
+
+// build reads definitions and builds the document of one version of their kinds.
+func (s *schemas) build(definitions []string, version string) (*spec3.OpenAPI, error) {
+	var parts []*spec3.OpenAPI
+	for _, name := range definitions {
+		d, err := s.outlines.whole(context.Background(), name) // for all who ask for the document
+		if apierrors.IsNotFound(err) {
+			continue // the next request builds another document
 		}
-		part, err := specs.BuildOpenAPIV3(d, g.version, specs.Options{IncludeSelectableFields: true})
 		if err != nil {
-			return nil, fmt.Errorf("building the schema of %s: %w", d.Name, err)
+			return nil, fmt.Errorf("reading the definition %s: %w", name, err)
+		}
+		part, err := specs.BuildOpenAPIV3(d, version, specs.Options{IncludeSelectableFields: true})
+		if err != nil {
+			return nil, fmt.Errorf("building the schema of %s: %w", name, err)
 		}
 		parts = append(parts, part)
 	}
@@ -159,8 +172,9 @@ type document struct {
 func (d *document) Get() (_ *spec3.OpenAPI, etag string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.built == nil {
-		d.built, err = d.build()
+	if d.built != nil {
+		return d.built, d.state, nil
 	}
+	d.built, err = d.build()
 	return d.built, d.state, err
 }

@@ -211,7 +211,7 @@ func (c *controllers) startNamespaces(ctx context.Context) error {
 				if len(lists) == 0 {
 					return known, err
 				}
-				return lists, err
+				return filter(lists, func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }), err
 			}, corev1.FinalizerKubernetes),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),

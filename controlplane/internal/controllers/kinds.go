@@ -189,17 +189,17 @@ func (d *discoverer) discover(discover func() ([]*metav1.APIResourceList, error)
 		return nil, d.ctx.Err()
 	}
 	lists, err := discover()
-	return d.filter(lists), err
+	return filter(lists, d.wanted), err
 }
 
-func (d *discoverer) filter(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
+func filter(lists []*metav1.APIResourceList, wanted func(schema.GroupResource) bool) []*metav1.APIResourceList {
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue // the caller reports it
 		}
 		list.APIResources = slices.DeleteFunc(list.APIResources, func(r metav1.APIResource) bool {
-			return strings.Contains(r.Name, "/") || !d.wanted(schema.GroupResource{Group: gv.Group, Resource: r.Name})
+			return strings.Contains(r.Name, "/") || !wanted(schema.GroupResource{Group: gv.Group, Resource: r.Name})
 		})
 	}
 	return lists

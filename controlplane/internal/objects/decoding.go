@@ -14,14 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// decodingOnce decodes a stored custom object once for all who ask for it within moments: the request that wrote it, each watch, and the
-// request that changes it next. Decoding applies the schema of the kind and takes several times as long as a copy.
+// decodingOnce shares the decoded form of a stored custom object between the request that wrote it, all watches, and the request that changes
+// it next. Decoding applies the schema of the kind and takes several times as long as a copy.
 type decodingOnce struct {
 	runtime.Codec
-	lately [32]struct {
-		sync.Mutex                        // held while it is decoded, so that others wait for the result
-		object     weak.Pointer[decoding] // until garbage is collected
-	}
+	mu     sync.Mutex                 // not held while an object is decoded, since conversion may call a webhook
+	recent [32]weak.Pointer[decoding] // by a hash of the data, until garbage is collected
 }
 
 // decoding is the result of decoding data. It is never changed.
@@ -33,12 +31,12 @@ type decoding struct {
 
 var seed = maphash.MakeSeed()
 
-// Decode is a runtime.Decoder. The object is of the caller.
+// Decode implements runtime.Decoder. The caller may change the object.
 func (c *decodingOnce) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	slot := &c.lately[maphash.Bytes(seed, data)%uint64(len(c.lately))]
-	slot.Lock()
-	defer slot.Unlock()
-	d := slot.object.Value()
+	slot := &c.recent[maphash.Bytes(seed, data)%uint64(len(c.recent))]
+	c.mu.Lock()
+	d := slot.Value()
+	c.mu.Unlock()
 	if d == nil || !bytes.Equal(d.data, data) {
 		object, kind, err := c.Codec.Decode(data, defaults, nil)
 		decoded, ok := object.(*unstructured.Unstructured)
@@ -46,7 +44,9 @@ func (c *decodingOnce) Decode(data []byte, defaults *schema.GroupVersionKind, in
 			return object, kind, err
 		}
 		d = &decoding{data, decoded, kind}
-		slot.object = weak.Make(d)
+		c.mu.Lock()
+		*slot = weak.Make(d)
+		c.mu.Unlock()
 	}
 	object, ok := into.(*unstructured.Unstructured)
 	if !ok {

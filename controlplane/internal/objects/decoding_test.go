@@ -5,7 +5,9 @@ package objects
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,15 +35,20 @@ func (c *counting) Decode(data []byte, kind *schema.GroupVersionKind, into runti
 func TestObjectIsDecodedOnce(t *testing.T) {
 	one := `{"apiVersion":"v1","kind":"Note","metadata":{"name":"one"},"spec":{"text":"a"}}`
 	two := `{"apiVersion":"v1","kind":"Note","metadata":{"name":"two"},"spec":{"text":"b"}}`
+	var many []string
+	for i := range 100 {
+		many = append(many, strings.ReplaceAll(one, "one", fmt.Sprint("n", i)))
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would forget what was decoded
 	for name, tc := range map[string]struct {
 		data    []string
 		decoded int
 		err     error
 	}{
-		"the same data":      {data: []string{one, one, one}, decoded: 1},
-		"other data":         {data: []string{one, two}, decoded: 2},
-		"data that are none": {data: []string{"x", "x"}, decoded: 2, err: errCounting},
+		"the same data":              {data: []string{one, one, one}, decoded: 1},
+		"other data":                 {data: []string{one, two}, decoded: 2},
+		"more objects than are kept": {data: many, decoded: len(many)},
+		"data that are none":         {data: []string{"x", "x"}, decoded: 2, err: errCounting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counted := &counting{}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,8 +25,8 @@ const (
 	busyPercent = 200
 )
 
-// busyInterval is the time between two collections up to which the process is busy. Collecting takes a quarter of the processor time of a
-// busy API server at restPercent.
+// A process becomes busy with two collections within busyInterval. Collecting takes a quarter of the processor time of a busy API server at
+// restPercent.
 const busyInterval = 2 * time.Second
 
 // limitHeap sets the goal of the collector, unless the user did, and returns what adapts it from the end of the start until ctx ends.
@@ -40,17 +41,18 @@ func limitHeap(ctx context.Context) (adapt func()) {
 // A heap uses more memory while the process is busy, and returns it soon after.
 type heap struct {
 	interval time.Duration // see busyInterval
-	rest     *time.Timer   // runs while it is busy
-	last     time.Time     // collection
+	rest     *time.Timer   // runs while the process is busy
+
+	mu   sync.Mutex
+	busy bool
+	last time.Time // at which garbage was collected
 }
 
 func adaptHeap(ctx context.Context, interval time.Duration) {
-	h := &heap{interval: interval, last: time.Now()}
-	h.rest = time.AfterFunc(interval, func() {
-		debug.SetGCPercent(restPercent)
-		debug.FreeOSMemory()
-	})
+	h := &heap{interval: interval}
+	h.rest = time.AfterFunc(interval, h.endBusy)
 	h.rest.Stop()
+	context.AfterFunc(ctx, func() { h.rest.Stop() })
 	h.awaitCollection(ctx)
 }
 
@@ -65,10 +67,27 @@ func (h *heap) awaitCollection(ctx context.Context) {
 }
 
 func (h *heap) collected() {
-	if time.Since(h.last) <= h.interval && !h.rest.Reset(2*h.interval) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	whileBusy := h.interval * busyPercent / restPercent // the same load is collected that much less often
+	since := time.Since(h.last)
+	switch {
+	case h.busy && since <= whileBusy:
+		h.rest.Reset(whileBusy + h.interval)
+	case !h.busy && since <= h.interval:
 		debug.SetGCPercent(busyPercent)
+		h.busy = true
+		h.rest.Reset(whileBusy + h.interval)
 	}
 	h.last = time.Now()
+}
+
+func (h *heap) endBusy() {
+	h.mu.Lock()
+	debug.SetGCPercent(restPercent)
+	h.busy, h.last = false, time.Time{} // the collection that follows is not of load
+	h.mu.Unlock()
+	debug.FreeOSMemory()
 }
 
 // SaveMemory frees what only the start needs, and returns memory to the system.
