@@ -43,6 +43,7 @@ func TestServer(t *testing.T) {
 		"kinds that nobody asked for (N83)":     testUnused,
 		"server-side apply":                     testApply,
 		"watch":                                 testWatch,
+		"watches of one kind that come and go":  testManyWatches,
 		"service accounts and role aggregation": testAccounts,
 		"default roles":                         testDefaultRoles,
 		"built-in kinds":                        testBuiltins,
@@ -245,6 +246,36 @@ func accountConfig(t *testing.T, s *Server, c client.Client, namespace, name str
 	config := rest.AnonymousClientConfig(s.RESTConfig())
 	config.BearerToken = request.Status.Token
 	return config
+}
+
+// testManyWatches checks that a watch goes on while many others of its kind begin and end at once.
+func testManyWatches(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "many-watches")
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "many-watches", Name: "counter"}}
+	must(t, c.Create(t.Context(), o))
+	stays, err := c.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(o.Namespace))
+	must(t, err)
+	defer stays.Stop()
+	for round := range 10 {
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 60 {
+			_, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(o.Namespace))
+			must(t, err)
+		}
+		cancel()
+		o.Data = map[string]string{"round": fmt.Sprint(round)}
+		must(t, c.Update(t.Context(), o))
+		for seen := ""; seen != o.Data["round"]; {
+			select {
+			case event := <-stays.ResultChan():
+				if m, ok := event.Object.(*corev1.ConfigMap); ok {
+					seen = m.Data["round"]
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("the watch got no event in round %d", round)
+			}
+		}
+	}
 }
 
 func testAccounts(t *testing.T, s *Server, c client.WithWatch) {

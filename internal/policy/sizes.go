@@ -23,7 +23,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 67_150
-	mostTests      = 58_700
+	mostTests      = 58_750
 	mostPackage    = 1500  // of code
 	mostManaged    = 5_570 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1515  // of code that publishes and copies connection Secrets

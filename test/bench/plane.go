@@ -8,13 +8,10 @@ import (
 	"errors"
 	"os"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/test/bench/memvendor"
@@ -48,25 +45,10 @@ func (b *bench) withPlane(ctx context.Context, do func(*plane) error) (err error
 	if p.client, err = client.New(p.server.Config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	for _, o := range access() {
+	for _, o := range memvendor.Access(namespace) {
 		if err := p.client.Create(ctx, o); err != nil {
 			return err
 		}
 	}
 	return do(p)
-}
-
-// access is what a platform team creates: a ProviderConfig, and the Secret with its credentials. The bench deletes more items at once
-// than people do by intent, so it has no limit of deletions.
-func access() []client.Object {
-	config := &shop.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	config.Spec.Credentials = xpv1.ProviderCredentials{
-		Source: xpv1.CredentialsSourceSecret, SecretRef: &xpv1.SecretKeySelector{Namespace: namespace, Name: "credentials", Key: "key"},
-	}
-	config.Spec.Limits = &xpv1.CallLimits{DeletionsPerMinute: new(int32(0))}
-	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, Data: map[string][]byte{"key": []byte(memvendor.APIKey)}},
-		config,
-	}
 }

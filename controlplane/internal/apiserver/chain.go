@@ -33,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
 	"github.com/bowline-dev/bowline/controlplane/internal/objects"
+	"github.com/bowline-dev/bowline/controlplane/internal/outlines"
 )
 
 // chain is the aggregator, which merges discovery, in front of the servers of built-in and of custom kinds.
@@ -88,7 +89,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	generic.AdmissionControl = admission.NewChainHandler(space, establishAtOnce{}, keepBinding{}, used, generic.AdmissionControl)
 
 	b := &builder{options: o, store: cfg.Store, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
-	definitions, outlines, err := b.definitions()
+	definitions, cached, err := b.definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	if err != nil {
 		return nil, err
 	}
-	aggregator, err := b.aggregator(definitions, builtins, outlines)
+	aggregator, err := b.aggregator(definitions, builtins, cached)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ type builder struct {
 	resolver     webhook.ServiceResolver
 }
 
-func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, *outlines, error) {
+func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, *outlines.Outlines, error) {
 	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(b.core.ProxyTransport, b.core.Generic.EgressSelector, b.core.Generic.LoopbackClientConfig, b.core.Generic.TracerProvider)
 	const servers = 1 // with more, a new definition would wait for the others
 	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*b.core.Generic, b.core.VersionedInformers, b.initializers, b.options, servers, b.resolver, auth)
@@ -160,12 +161,12 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 	if err != nil {
 		return nil, nil, fmt.Errorf("building loopback client of definitions: %w", err)
 	}
-	o, err := newOutlines(s.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer(), live.ApiextensionsV1().CustomResourceDefinitions())
+	o, err := outlines.New(s.Informers.Apiextensions().V1().CustomResourceDefinitions().Informer(), live.ApiextensionsV1().CustomResourceDefinitions())
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing cache of definitions: %w", err)
 	}
 	handler := s.GenericAPIServer.Handler
-	handler.Director = o.handler(handler.Director)
+	handler.Director = o.Handler(handler.Director)
 	return s, o, nil
 }
 
@@ -182,7 +183,7 @@ func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefini
 	return s, nil
 }
 
-func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server, outlines *outlines) (*aggregatorserver.APIAggregator, error) {
+func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server, cached *outlines.Outlines) (*aggregatorserver.APIAggregator, error) {
 	c, err := controlplaneapiserver.CreateAggregatorConfig(*b.core.Generic, b.options, b.core.VersionedInformers, b.resolver, b.core.ProxyTransport, b.core.PeerProxy, b.initializers)
 	if err != nil {
 		return nil, fmt.Errorf("configuring aggregator: %w", err)
@@ -199,7 +200,7 @@ func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefi
 		servers: []*genericapiserver.GenericAPIServer{s.GenericAPIServer, builtins.GenericAPIServer, definitions.GenericAPIServer},
 		custom:  definitions.Informers.Apiextensions().V1().CustomResourceDefinitions().Lister(),
 
-		outlines: outlines,
+		outlines: cached,
 	}
 	all.install(s.GenericAPIServer.Handler.NonGoRestfulMux)
 	return s, nil

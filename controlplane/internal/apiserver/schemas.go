@@ -25,6 +25,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/handler3"
 	"k8s.io/kube-openapi/pkg/spec3"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/outlines"
 )
 
 const schemasPath = "/openapi/v3"
@@ -35,7 +37,7 @@ type schemas struct {
 	config   *common.OpenAPIV3Config
 	servers  []*genericapiserver.GenericAPIServer // of built-in kinds
 	custom   listers.CustomResourceDefinitionLister
-	outlines *outlines
+	outlines *outlines.Outlines
 
 	mu      sync.Mutex
 	mux     *mux.PathRecorderMux // nil before the first request
@@ -143,7 +145,7 @@ func (g groupVersion) names() (all []string) {
 func (s *schemas) build(definitions []string, version string) (*spec3.OpenAPI, error) {
 	var parts []*spec3.OpenAPI
 	for _, name := range definitions {
-		d, err := s.outlines.whole(context.Background(), name) // for all who ask for the document
+		d, err := s.outlines.Whole(context.Background(), name) // for all who ask for the document
 		if apierrors.IsNotFound(err) {
 			continue // the next request builds another document
 		}

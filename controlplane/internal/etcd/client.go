@@ -21,8 +21,7 @@ type compactor interface {
 	Stop()
 }
 
-// NewClient returns a client that calls the store without a connection. Its watches share a stream, whose progress is that of the
-// slowest, so each kind needs a client of its own.
+// NewClient returns a client that calls the store without a connection.
 func (s *Store) NewClient() *kubernetes.Client {
 	client := &kubernetes.Client{Client: v3client.New(s.Etcd.Server)}
 	client.Kubernetes = client

@@ -5,8 +5,11 @@ package objects
 
 import (
 	"context"
+	"strconv"
+	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/metadata"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
@@ -33,7 +36,7 @@ func (s watchable) Watch(ctx context.Context, key string, o storage.ListOptions)
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	o.ProgressNotify = o.ProgressNotify || o.Predicate.AllowWatchBookmarks
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ofOwnStream(ctx))
 	from, err := s.Interface.Watch(ctx, key, o)
 	if err != nil {
 		stop()
@@ -45,6 +48,14 @@ func (s watchable) Watch(ctx context.Context, key string, o storage.ListOptions)
 	}
 	go w.forward(ctx)
 	return w, nil
+}
+
+var streams atomic.Uint64
+
+// ofOwnStream has a watch share no stream: etcd's client has one for the watches of equal metadata. In process, the two ends of a stream have
+// no buffers, and wait for each other for ever when many of its watches end at once.
+func ofOwnStream(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(streams.Add(1), 10))
 }
 
 // A limitedWatch ends when its client does not keep up.

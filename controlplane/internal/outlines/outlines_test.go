@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+package outlines
 
 import (
 	"context"
@@ -43,10 +43,10 @@ func definition(change string) *apiextensionsv1.CustomResourceDefinition {
 }
 
 // withCached returns outlines of an informer that has a definition and does not run.
-func withCached(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, answers ...*apiextensionsv1.CustomResourceDefinition) *outlines {
+func withCached(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, answers ...*apiextensionsv1.CustomResourceDefinition) *Outlines {
 	t.Helper()
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, d, 0, cache.Indexers{})
-	o, err := newOutlines(informer, &store{answers: answers})
+	o, err := New(informer, &store{answers: answers})
 	if err == nil {
 		_, err = o.recordVersion(d)
 	}
@@ -63,11 +63,11 @@ func TestUnusedDefinitionBecomesAnOutline(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		before func(*apiextensionsv1.CustomResourceDefinition)
-		then   func(*testing.T, *outlines)
+		then   func(*testing.T, *Outlines)
 		whole  bool
 	}{
 		"one of a kind that nobody asked for": {},
-		"one that is used": {whole: true, then: func(t *testing.T, o *outlines) {
+		"one that is used": {whole: true, then: func(t *testing.T, o *Outlines) {
 			if err := o.restoreFor(t.Context(), "notes.example.org"); err != nil {
 				t.Error(err)
 			}
@@ -76,7 +76,7 @@ func TestUnusedDefinitionBecomesAnOutline(t *testing.T) {
 			d.DeletionTimestamp = new(metav1.Now())
 		}},
 		"one that is not yet established": {whole: true, before: func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil }},
-		"one that will be replaced by a change": {whole: true, then: func(t *testing.T, o *outlines) {
+		"one that will be replaced by a change": {whole: true, then: func(t *testing.T, o *Outlines) {
 			if _, err := o.recordVersion(definition("8")); err != nil {
 				t.Error(err)
 			}

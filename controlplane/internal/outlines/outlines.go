@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+// Package outlines keeps the schemas of kinds without requests out of the memory of the API server.
+package outlines
 
 import (
 	"context"
@@ -34,13 +35,13 @@ const largeBatch = 10
 
 const outlined apiextensionsv1.ConversionStrategyType = "Outlined"
 
-// outlines replaces custom resource definitions without a request for their kind by outlines, in the cache that the server of Kubernetes keeps
+// Outlines replaces custom resource definitions without a request for their kind by outlines, in the cache that the server of Kubernetes keeps
 // of all: schemas take some sixty kilobytes, and only serving a kind and its OpenAPI need them. The first request for a kind reads the whole
 // definition.
 //
 // An outline has a strategy of conversion that Kubernetes does not know, so that it refuses to serve the kind, rather than serves it without a
 // schema.
-type outlines struct {
+type Outlines struct {
 	informer  cache.SharedIndexInformer
 	client    client.CustomResourceDefinitionInterface
 	scheduled atomic.Bool
@@ -50,9 +51,9 @@ type outlines struct {
 	used   map[string]bool   // names of definitions that stay whole
 }
 
-// newOutlines comes before the informer starts.
-func newOutlines(informer cache.SharedIndexInformer, client client.CustomResourceDefinitionInterface) (*outlines, error) {
-	o := &outlines{informer: informer, client: client, latest: map[string]uint64{}, used: map[string]bool{}}
+// New comes before the informer starts.
+func New(informer cache.SharedIndexInformer, client client.CustomResourceDefinitionInterface) (*Outlines, error) {
+	o := &Outlines{informer: informer, client: client, latest: map[string]uint64{}, used: map[string]bool{}}
 	if err := informer.SetTransform(o.recordVersion); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func newOutlines(informer cache.SharedIndexInformer, client client.CustomResourc
 }
 
 // recordVersion is a cache.TransformFunc, so the cache gets no event while a definition is replaced.
-func (o *outlines) recordVersion(changed any) (any, error) {
+func (o *Outlines) recordVersion(changed any) (any, error) {
 	if d, ok := changed.(*apiextensionsv1.CustomResourceDefinition); ok {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -73,14 +74,14 @@ func (o *outlines) recordVersion(changed any) (any, error) {
 	return changed, nil
 }
 
-func (o *outlines) schedule() {
+func (o *Outlines) schedule() {
 	if o.scheduled.CompareAndSwap(false, true) {
 		time.AfterFunc(outlineAfter, o.replaceUnused)
 	}
 }
 
 // replaceUnused replaces all unused definitions.
-func (o *outlines) replaceUnused() {
+func (o *Outlines) replaceUnused() {
 	o.scheduled.Store(false)
 	replaced := 0
 	for _, name := range o.informer.GetStore().ListKeys() {
@@ -93,7 +94,7 @@ func (o *outlines) replaceUnused() {
 	}
 }
 
-func (o *outlines) replace(name string) bool {
+func (o *Outlines) replace(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.cached(name)
@@ -113,7 +114,7 @@ func (o *outlines) replace(name string) bool {
 }
 
 // restoreFor has the cache hold a whole definition from now on, if there is one of that name, for a request of its kind.
-func (o *outlines) restoreFor(ctx context.Context, name string) error {
+func (o *Outlines) restoreFor(ctx context.Context, name string) error {
 	if !o.mark(name) {
 		return nil
 	}
@@ -126,7 +127,7 @@ func (o *outlines) restoreFor(ctx context.Context, name string) error {
 }
 
 // mark has a definition stay whole, and returns whether it is an outline.
-func (o *outlines) mark(name string) bool {
+func (o *Outlines) mark(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.cached(name)
@@ -138,7 +139,7 @@ func (o *outlines) mark(name string) bool {
 }
 
 // restore replaces an outline, unless the definition changed after it was read.
-func (o *outlines) restore(whole *apiextensionsv1.CustomResourceDefinition) bool {
+func (o *Outlines) restore(whole *apiextensionsv1.CustomResourceDefinition) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.cached(whole.Name)
@@ -149,14 +150,14 @@ func (o *outlines) restore(whole *apiextensionsv1.CustomResourceDefinition) bool
 }
 
 // cached returns the definition that the cache holds, nil if none.
-func (o *outlines) cached(name string) *apiextensionsv1.CustomResourceDefinition {
+func (o *Outlines) cached(name string) *apiextensionsv1.CustomResourceDefinition {
 	object, _, _ := o.informer.GetStore().GetByKey(name) // never an error
 	d, _ := object.(*apiextensionsv1.CustomResourceDefinition)
 	return d
 }
 
-// whole returns a definition as it is stored, and leaves the cache as it is.
-func (o *outlines) whole(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+// Whole returns a definition as it is stored, and leaves the cache as it is.
+func (o *Outlines) Whole(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if d := o.cached(name); d != nil && isWhole(d) {
 		return d, nil
 	}
@@ -174,8 +175,8 @@ func resourceVersion(d *apiextensionsv1.CustomResourceDefinition) uint64 {
 	return n
 }
 
-// handler restores the definition that a request needs before next serves the request.
-func (o *outlines) handler(next http.Handler) http.Handler {
+// Handler restores the definition that a request needs before next serves the request.
+func (o *Outlines) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		if ok && info.IsResourceRequest {
