@@ -114,8 +114,8 @@ bench-compare: build ## Measure another commit and this tree in turn (REF=v1.0 N
 	@exec bin/bench against '$(REF)' --objects $(or $(N),1000) --latency $(or $(LATENCY),0) --rounds $(or $(ROUNDS),2) --floor-workers 8 $(ARGS)
 
 .PHONY: bench-report
-bench-report: ## Measure all, and write docs/performance.md (N=1000 ARGS="...")
-	@$(MAKE) --no-print-directory bench JSON=bin/bench.json ARGS='--measure start,objects,crowd,definitions,kinds,floor $(ARGS)'
+bench-report: ## Measure all, and write docs/performance.md (N=1000 ROUNDS=2 ARGS="...")
+	@$(MAKE) --no-print-directory bench JSON=bin/bench.json ARGS='--measure start,floor,objects,crowd,definitions,kinds --rounds $(or $(ROUNDS),2) $(ARGS)'
 	bin/bench page bin/bench.json docs
 
 .PHONY: verify

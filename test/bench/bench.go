@@ -77,14 +77,11 @@ func (b *bench) newReport(ctx context.Context) (*report.Report, error) {
 	settings := []report.Setting{
 		{Name: "version", Value: first},
 		{Name: "objects", Value: strconv.Itoa(b.objects)},
+		{Name: "rounds", Value: strconv.Itoa(b.rounds)},
 		{Name: "latency of the external system", Value: b.latency.String()},
 		{Name: "workers of the controller", Value: strconv.Itoa(b.workers)},
-	}
-	if slices.Contains(b.measure, measureCrowd) {
-		settings = append(settings, report.Setting{Name: report.SizeOfCrowd, Value: strconv.Itoa(b.crowd)})
-	}
-	if slices.Contains(b.measure, measureDefinitions) || slices.Contains(b.measure, measureKinds) {
-		settings = append(settings, report.Setting{Name: report.NumberOfKinds, Value: strconv.Itoa(b.kinds)})
+		{Name: report.SizeOfCrowd, Value: strconv.Itoa(b.crowd)},
+		{Name: report.NumberOfKinds, Value: strconv.Itoa(b.kinds)},
 	}
 	machine, err := usage.Machine()
 	return &report.Report{Settings: append(settings, machine...)}, err

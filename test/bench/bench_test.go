@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := measure(t.Context(), options{
-		objects: 3, workers: 2, measure: measurable(), bowline: self, crowd: 10, crowdPoll: time.Second, kinds: 2,
+		rounds: 1, objects: 3, workers: 2, measure: measurable(), bowline: self, crowd: 10, crowdPoll: time.Second, kinds: 2,
 		settle: time.Millisecond, rest: time.Second, floorWorkers: []int{2},
 	})
 	if err != nil {

@@ -13,11 +13,11 @@
 // It measures these parts:
 //
 //	start        bowline up on a new and an existing folder, and at rest
+//	floor        the least possible requests
 //	objects      creation, polls, single objects, restart, update and deletion of managed resources
 //	crowd        new objects, one after the other, while many are polled each minute and the vendor refuses a tenth as many (crowd.go)
 //	definitions  memory of the definitions of kinds without objects in an API server without controllers (kinds.go)
 //	kinds        memory of such kinds and their controllers in bowline up
-//	floor        the least possible requests
 //
 // make bench-compare measures start, definitions and floor of the other commit's bowline with this bench. The other parts depend on the
 // runtime in the bench: this bench is compiled in the other commit's tree or, where it does not compile, that commit's own bench measures
@@ -84,21 +84,22 @@ func main() {
 	}
 }
 
-// What can be measured, in this order.
+// What can be measured, in this order: floor and objects one after the other, since the speed of a machine changes within minutes.
 const (
 	measureStart       = "start"
+	measureFloor       = "floor"
 	measureObjects     = "objects"
 	measureCrowd       = "crowd"
 	measureDefinitions = "definitions"
 	measureKinds       = "kinds"
-	measureFloor       = "floor"
 )
 
 func measurable() []string {
-	return []string{measureStart, measureObjects, measureCrowd, measureDefinitions, measureKinds, measureFloor}
+	return []string{measureStart, measureFloor, measureObjects, measureCrowd, measureDefinitions, measureKinds}
 }
 
 type options struct {
+	rounds                    int // how often to measure everything
 	objects, workers          int
 	latency                   time.Duration
 	measure                   []string
@@ -117,26 +118,31 @@ func newCommand() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			r, err := measure(cmd.Context(), o)
-			if err != nil {
-				return err
+			var rounds []*report.Report
+			for range o.rounds {
+				r, err := measure(cmd.Context(), o)
+				if err != nil {
+					return err
+				}
+				rounds = append(rounds, r)
 			}
+			r := report.Mean(rounds)
 			if err := report.Write(cmd.OutOrStdout(), r); err != nil || o.json == "" {
 				return err
 			}
 			return r.WriteFile(o.json)
 		},
 	}
-	cmd.SetOut(os.Stdout)
 	cmd.PersistentFlags().IntVar(&o.objects, "objects", 1000, "how many managed resources")
 	cmd.PersistentFlags().DurationVar(&o.latency, "latency", 0, "how long each call to the external system takes")
 	cmd.PersistentFlags().IntVar(&o.workers, "workers", 32, "how many objects the controller reconciles at once; the default is that of providers")
 	cmd.PersistentFlags().IntVar(&o.crowd, "crowd", 5000, "how many objects are polled each minute while new ones are created")
 	cmd.PersistentFlags().IntVar(&o.kinds, "kinds", 1000, "how many kinds without objects")
 	cmd.PersistentFlags().IntSliceVar(&o.floorWorkers, "floor-workers", []int{1, 8, 32}, "how many objects the bare client creates at once; the fastest counts")
-	cmd.PersistentFlags().StringSliceVar(&o.measure, "measure", []string{measureStart, measureObjects, measureFloor},
+	cmd.PersistentFlags().StringSliceVar(&o.measure, "measure", []string{measureStart, measureFloor, measureObjects},
 		"what to measure, of "+strings.Join(measurable(), ", "))
 	cmd.PersistentFlags().StringVar(&o.bowline, "bowline", "bin/bowline", "the program whose API server is used")
+	cmd.Flags().IntVar(&o.rounds, "rounds", 1, "how often to measure; figures are the means")
 	cmd.Flags().StringVar(&o.json, "json", "", "file that gets the report as JSON, for compare")
 	cmd.Flags().StringVar(&o.cpuProfile, "cpuprofile", "", "folder that gets a profile of the controllers for each phase")
 	cmd.CompletionOptions.DisableDefaultCmd = true
@@ -151,11 +157,8 @@ func newCompareCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err := report.Read(args[0])
-			if err != nil {
-				return err
-			}
-			after, err := report.Read(args[1])
-			if err != nil {
+			after, otherErr := report.Read(args[1])
+			if err := errors.Join(err, otherErr); err != nil {
 				return err
 			}
 			return report.Write(cmd.OutOrStdout(), before, after)
@@ -216,8 +219,8 @@ func newPageCommand() *cobra.Command {
 }
 
 func (o options) validate() error {
-	if min(o.objects, o.workers, o.crowd, o.kinds) < 1 || o.latency < 0 {
-		return errors.New("--objects, --workers, --crowd and --kinds must be at least 1, and --latency not negative")
+	if min(o.rounds, o.objects, o.workers, o.crowd, o.kinds) < 1 || o.latency < 0 {
+		return errors.New("--rounds, --objects, --workers, --crowd and --kinds must be at least 1, and --latency not negative")
 	}
 	if len(o.floorWorkers) == 0 || slices.Min(o.floorWorkers) < 1 {
 		return errors.New("--floor-workers must be numbers of at least 1")

@@ -71,7 +71,7 @@ func drawings(setting func(string) string) []drawing {
 // Write writes performance.md and its charts into a folder.
 func Write(folder string, r *report.Report) error {
 	var page strings.Builder
-	fmt.Fprintf(&page, "# Performance\n\n`make bench-report` measured and wrote this page. It is the result of one run, on this machine:\n\n")
+	fmt.Fprintf(&page, "# Performance\n\n`make bench-report` measured and wrote this page. Its figures are the means of the rounds of one run, on this machine:\n\n")
 	for _, s := range r.Settings {
 		fmt.Fprintf(&page, "- %s: %s\n", s.Name, s.Value)
 	}
