@@ -106,12 +106,21 @@ func (s Publisher) Publish(
 	}
 	written, err := s.write(ctx, mg, have, details, annotations)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) && have != nil { // the cache was behind
-		if have, err = s.Get(ctx, s.Live, mg); err != nil {
+		fresh, err := s.Get(ctx, s.Live, mg)
+		if err != nil {
 			return nil, err
 		}
-		return s.write(ctx, mg, have, details, annotations)
+		if have != nil && fresh != nil && meta.GetCredentialsRotatedAt(fresh).After(meta.GetCredentialsRotatedAt(have)) {
+			return nil, Rotated(fresh) // the details may be former ones
+		}
+		return s.write(ctx, mg, fresh, details, annotations)
 	}
 	return written, err
+}
+
+// Rotated returns the conflict of a process that has former credentials, since another one rotated them.
+func Rotated(secret *corev1.Secret) error {
+	return apierrors.NewConflict(corev1.Resource("secrets"), secret.Name, errors.New("another process rotated the credentials"))
 }
 
 func (s Publisher) write(

@@ -10,6 +10,7 @@ const (
 	ExternalSystemThrottled   Reason = "ExternalSystemThrottled"
 	ExternalSystemRefused     Reason = "ExternalSystemRefused"
 	ExternalCallFailed        Reason = "ExternalCallFailed"
+	CallTooLate               Reason = "CallTooLate"
 	ExternalResourceFailed    Reason = "ExternalResourceFailed"
 	ExternalResourceMissing   Reason = "ExternalResourceMissing"
 	ExternalResourceLost      Reason = "ExternalResourceLost"
@@ -69,12 +70,12 @@ func Explanations() []Explanation {
 		{ExternalSystemUntrusted, "No secure connection to the external system can be established: its certificate is not trusted, or one of the two sides does " +
 			"not accept the TLS settings of the other.",
 			"Correct the address or the certificate authorities in the ProviderConfig, or the certificate of the external system. Calls are retried."},
-		{ExternalSystemThrottled, "The external system, or a limit of the ProviderConfig, allows fewer calls.",
-			"Usually nothing: calls are retried later. If it lasts, raise the limit or the poll interval."},
-		{ExternalSystemRefused, "The external system does not accept the credentials.",
-			"Correct the credentials in the Secret that the ProviderConfig names."},
-		{ExternalCallFailed, "The external system answered with an error that the provider does not classify.",
-			"Read the message of condition Synced."},
+		{ExternalSystemThrottled, "The external system, or a limit of the ProviderConfig, allows fewer calls.", "Usually nothing: calls are retried later. If it lasts, raise the limit or the poll interval."},
+		{ExternalSystemRefused, "The external system does not accept the credentials.", "Correct the credentials in the Secret that the ProviderConfig names."},
+		{ExternalCallFailed, "The external system answered with an error that the provider does not classify.", "Read the message of condition Synced."},
+		{CallTooLate, "A call was not sent, since the controller may have been replaced before it could send it: its machine was paused, it lost the connection " +
+			"to the API server, or the call waited too long for its turn.",
+			"Usually nothing: the call is made anew, by this process or by the one that took over. If it lasts, raise the limits of the ProviderConfig."},
 		{ExternalResourceFailed, "The external system reports that something is wrong with the resource, or it was renamed there.",
 			"Read the message of condition Synced and check the resource in the external system."},
 		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// minLag is how long an interrupted call may still be in progress at the vendor, even if its reads are consistent.
-	minLag = 5 * time.Second
+	// minLag is the least Kind.Lag: an interrupted call may still be in progress at the vendor, even if its reads are consistent.
+	minLag = 10 * time.Second
 
 	defaultAwaitTimeout = 20 * time.Minute
 )

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
+	"math"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,11 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/internal/idle"
+	"github.com/bowline-dev/bowline/pkg/internal/probes"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -40,6 +42,7 @@ type ManagerConfig struct {
 	MetricsPort               string                     // the port of an earlier start, taken instead of port 0 while it is free
 	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
 	OnMetrics                 func(url string)           // called once metrics are served there
+	NeedsCRDs                 bool                       // an administrator installs the definitions: ready only while the API server has them
 	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
@@ -72,36 +75,46 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, err
 	}
 	config.Wrap(counters.WrapTransport)
-	cacheOptions := managed.CacheOptions()
-	cacheOptions.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
-	var base ctrl.Manager
-	if cfg.Used != nil {
-		cacheOptions.NewInformer = idle.NewInformer(func() cluster.Cluster { return base }, cfg.Used)
-	}
-	base, err = ctrl.NewManager(config, ctrl.Options{
+	options := ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.LibraryLog,
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // see telemetry.Server
 		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
-		LeaderElection:         cfg.LeaderElect,
-		LeaderElectionID:       cfg.LeaseName,
-		// The process ends with the manager, so the next leader need not wait until the lease expires.
-		LeaderElectionReleaseOnCancel: true,
-		LeaderElectionNamespace:       cfg.LeaseNamespace,
-		Cache:                         cacheOptions,
-		NewCache:                      claim.NewCache,
-	})
+		Cache:                  managed.CacheOptions(),
+		NewCache:               claim.NewCache,
+		// A kind whose definition vanished must not end the controllers of others.
+		Controller: ctrlconfig.Controller{CacheSyncTimeout: math.MaxInt64},
+	}
+	options.Cache.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
+	if cfg.LeaderElect {
+		lease, err := election.Join(&options, config, cfg.Log, cfg.LeaseNamespace, cfg.LeaseName)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Reconcilers = append([]managed.ReconcilerOption{managed.WithFence(lease.Fence)}, cfg.Reconcilers...)
+	}
+	var base ctrl.Manager
+	if cfg.Used != nil {
+		options.Cache.NewInformer = idle.NewInformer(func() cluster.Cluster { return base }, cfg.Used)
+	}
+	base, err = ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
 	mgr := ownManager{base, cfg.Log, cfg.Used}
-	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
+	reconcilers := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
-		if err := p.SetupWithManager(mgr, options...); err != nil {
+		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
+		if cfg.NeedsCRDs {
+			err = p.whenDefined(mgr, config, setup)
+		} else {
+			err = setup()
+		}
+		if err != nil {
 			return nil, errors.Join(err, mistakes(providers[i+1:])) // all mistakes at once
 		}
 	}
-	if err := addHealthChecks(mgr); err != nil {
+	if err := probes.Add(mgr); err != nil {
 		return nil, err
 	}
 	return mgr, telemetry.Server{
@@ -127,27 +140,23 @@ func (s *Setup) whenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
 	return s.mgr
 }
 
+// whenDefined calls setup once the API server has what an administrator installs.
+func (p Provider) whenDefined(mgr ctrl.Manager, cfg *rest.Config, setup func() error) error {
+	all, err := p.Definitions()
+	l, invalid := p.layout()
+	if err := errors.Join(err, invalid); err != nil {
+		return err
+	}
+	if err := l.addToScheme(mgr.GetScheme()); err != nil { // it must not change while controllers run
+		return err
+	}
+	return probes.RequireDefinitions(mgr, cfg, p.Name, all, setup)
+}
+
 func mistakes(providers []Provider) error {
 	var all []error
 	for _, p := range providers {
 		all = append(all, p.Validate())
 	}
 	return errors.Join(all...)
-}
-
-// addHealthChecks adds the probes: alive when the process serves, ready when the caches are synced.
-func addHealthChecks(mgr ctrl.Manager) error {
-	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
-		return fmt.Errorf("adding health check: %w", err)
-	}
-	err := mgr.AddReadyzCheck("caches", func(request *http.Request) error {
-		if !mgr.GetCache().WaitForCacheSync(request.Context()) {
-			return errors.New("caches are not synced yet")
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("adding readiness check: %w", err)
-	}
-	return nil
 }

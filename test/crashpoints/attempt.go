@@ -45,6 +45,7 @@ type attempt struct {
 	kind      kind
 	operation operation
 	process   *fault.Process
+	wake      func() error // lets a frozen process go on until it is idle, and ends it; nil for none
 
 	claim    resource.Claim // of operations on claims, the last one
 	object   resource.Managed
@@ -66,6 +67,12 @@ func (t *attempt) run(ctx context.Context) (found []inspect.Violation, err error
 	why, err := t.with(ctx, t.process, true)
 	if err == nil && t.process.Kind != "" && why == nil { // a process that survives its fault has to finish, too
 		why, err = t.with(ctx, &fault.Process{}, false)
+	}
+	if t.wake != nil {
+		err = errors.Join(err, t.wake())
+		if err == nil && why == nil {
+			why, err = t.with(ctx, &fault.Process{}, false)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -150,6 +157,14 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
+	if process.Frozen() {
+		t.wake = func() error {
+			t.site.follow(process)
+			process.Wake()
+			return errors.Join(testkit.Poll(ctx, func() error { return process.Quiet(5 * pollInterval) }), stop())
+		}
+		return why, err
+	}
 	return why, errors.Join(err, stop())
 }
 
@@ -186,7 +201,7 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 	for _, setup := range t.setups() {
 		if err == nil { // with short intervals, so that recovery is fast
 			err = setup(mgr, managed.WithPollInterval(pollInterval), managed.WithBackoff(pollInterval/2, 2*pollInterval),
-				managed.WithCreationGracePeriod(window), managed.WithConsistencyWindow(window))
+				managed.WithCreationGracePeriod(window), managed.WithConsistencyWindow(window), managed.WithFence(process.Lease))
 		}
 	}
 	if err != nil {

@@ -6,17 +6,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -24,7 +21,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/test/inspect"
 )
@@ -287,29 +283,8 @@ func (t *attempt) counted(ctx context.Context) error {
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	entries := map[types.UID]any{}
-	if text := class.GetAnnotations()[claimbinding.AnnotationKeyClaims]; text != "" {
-		if err := json.Unmarshal([]byte(text), &entries); err != nil {
-			return err
-		}
-	}
 	all, err := listed[resource.Claim](ctx, t.site)
-	if err != nil {
-		return err
-	}
-	for _, claim := range all {
-		if claim.GetClassReference() == nil || claim.GetResourceReference() == nil {
-			continue
-		}
-		if _, counts := entries[claim.GetUID()]; !counts {
-			return fmt.Errorf("the class does not count claim %s", claim.GetName())
-		}
-		delete(entries, claim.GetUID())
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("the class counts claims without a managed resource of it: %v", slices.Collect(maps.Keys(entries)))
-	}
-	return nil
+	return errors.Join(err, inspect.Counted(class.(resource.Class), all))
 }
 
 // contested returns nil if one of several claims is bound to the object, and the others are not allowed to.

@@ -16,6 +16,8 @@
 // and another client writes to the object right before one. A process is a manager with the provider's real controllers and
 // without memory. The API server and the cloud are real and keep running.
 //
+// It is also frozen after the request until another process has finished the operation, then goes on without its lease (N87).
+//
 // After a crash another process finishes the operation. At the end the whole site is checked: the words of the summary are the
 // classes of violations of package inspect. The kinds Claim and DatabaseClaim have the operations on claims, which get caches and
 // databases. Requests that protect provider configurations happen at any time, and are points of the operations "-with-config"
@@ -214,9 +216,14 @@ func (h *harness) run(ctx context.Context, c choice) error {
 // explore runs an operation without a fault, and with the chosen faults.
 func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
 	order, missed, err := scenario.Explorer{
-		Run:      func(trial scenario.Trial) (bool, error) { return h.trial(ctx, j, trial) },
-		Points:   (*fault.Process).Order,
-		Kinds:    func(request string) []fault.Kind { return fault.Kinds(request, chosen.faults) },
+		Run:    func(trial scenario.Trial) (bool, error) { return h.trial(ctx, j, trial) },
+		Points: (*fault.Process).Order,
+		Kinds: func(request string) []fault.Kind {
+			if j.kind.things != nil { // in memory, where a frozen call would hold a lock
+				return fault.Kinds(request, chosen.faults)
+			}
+			return append(fault.Kinds(request, chosen.faults), fault.Frozen)
+		},
 		Only:     chosen.point,
 		Attempts: 3, // since points depend on timing
 		Parallel: true,

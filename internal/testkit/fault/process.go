@@ -19,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 )
 
 // A Kind of fault. The empty kind is none.
@@ -36,6 +38,9 @@ const (
 	Refused Kind = "refused request"
 	// Overtaken calls Process.Overtake before the request is sent.
 	Overtaken Kind = "overtaken request"
+	// Frozen serves the request, and holds its answer and all further requests until Process.Wake. It is for requests that a Transport
+	// sends.
+	Frozen Kind = "frozen after the request"
 )
 
 // Kinds returns the kinds of faults to try at a request: crashes and lost answers, and with all set also refused and overtaken
@@ -64,6 +69,8 @@ var (
 	ErrAnswerLost = fmt.Errorf("reading the answer: %w", syscall.ECONNRESET)
 	// ErrRefused is what a client sees when the server refuses a request.
 	ErrRefused = errors.New("the server refuses the request")
+
+	errFrozen = errors.New("the process is frozen")
 )
 
 // A Process is one run of a program, seen as its requests. Its zero value has no fault.
@@ -80,9 +87,10 @@ type Process struct {
 	times    map[string]int
 	reached  bool
 	crashed  bool
-	finished bool      // crashed, and the last request was served
-	polls    int       // reads since the last change
-	last     time.Time // of a request, or of Begin
+	finished bool          // crashed or frozen, and the last request was served
+	frozen   chan struct{} // closed by Wake; nil before the process is frozen
+	polls    int           // reads since the last change
+	last     time.Time     // of a request, or of Begin
 }
 
 // Request counts a request that something else sends. The sender returns refuse instead of sending, or lose instead of the answer.
@@ -100,6 +108,8 @@ func (p *Process) begin(request string) (refuse, lose error) {
 		return nil, ErrCrashed
 	case kind == AnswerLost:
 		return nil, ErrAnswerLost
+	case kind == Frozen:
+		return nil, errFrozen
 	case kind == Refused:
 		return ErrRefused, nil
 	case kind == Overtaken:
@@ -110,6 +120,7 @@ func (p *Process) begin(request string) (refuse, lose error) {
 
 // send counts a request and sends it, unless the process has crashed.
 func (p *Process) send(request string, send func() (*http.Response, error)) (*http.Response, error) {
+	p.awaitWake()
 	refuse, lose := p.begin(request)
 	switch {
 	case refuse == ErrRefused:
@@ -118,6 +129,11 @@ func (p *Process) send(request string, send func() (*http.Response, error)) (*ht
 		return nil, refuse
 	}
 	answer, err := send()
+	if lose == errFrozen {
+		p.freeze()
+		lose = nil
+	}
+	p.awaitWake()
 	if lose == nil && p.Crashed() {
 		lose = ErrCrashed // at another request
 	} else if lose == ErrCrashed {
@@ -130,6 +146,41 @@ func (p *Process) send(request string, send func() (*http.Response, error)) (*ht
 		answer.Body.Close()
 	}
 	return nil, lose
+}
+
+func (p *Process) freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen, p.finished = make(chan struct{}), true
+}
+
+// awaitWake holds the requests of a frozen process.
+func (p *Process) awaitWake() {
+	p.mu.Lock()
+	frozen := p.frozen
+	p.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+}
+
+// Frozen is true for a process that was frozen, also after Wake.
+func (p *Process) Frozen() bool { return p.read(func() bool { return p.frozen != nil }) }
+
+// Lease returns an error once the process was frozen: another one has its lease by then.
+func (p *Process) Lease() error {
+	if p.Frozen() {
+		return fence.Late("the process was frozen")
+	}
+	return nil
+}
+
+// Wake lets a frozen process go on, once.
+func (p *Process) Wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.frozen)
+	p.polls, p.last = 0, time.Now()
 }
 
 // count returns the fault at a request, and whether the process is alive to send it. A CrashAfter refuses all
@@ -178,7 +229,7 @@ func (p *Process) Begin() {
 // Crashed is true from the moment of a fault that crashes the process.
 func (p *Process) Crashed() bool { return p.read(func() bool { return p.crashed }) }
 
-// Finished is true for a crashed process whose last request was served. Ending its context earlier would cancel that request.
+// Finished is true for a crashed or frozen process whose last request was served. Ending its context earlier would cancel that request.
 func (p *Process) Finished() bool { return p.read(func() bool { return p.finished }) }
 
 // Reached is true once the fault happened.
@@ -190,6 +241,14 @@ func (p *Process) Polled() bool { return p.read(func() bool { return p.polls >= 
 // Silent is true if the process sent no request for a while.
 func (p *Process) Silent(a time.Duration) bool {
 	return p.read(func() bool { return time.Since(p.last) > a })
+}
+
+// Quiet returns an error unless the process is Polled or Silent.
+func (p *Process) Quiet(a time.Duration) error {
+	if p.Polled() || p.Silent(a) {
+		return nil
+	}
+	return errors.New("the process goes on: " + p.String())
 }
 
 func (p *Process) read(is func() bool) bool {

@@ -13,16 +13,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
 // Transport returns a transport that sends requests by next, within the limits. Nil: http.DefaultTransport. Responses are
-// unchanged. It returns the errors of next, *NotSentError, or that of a context that ended before.
+// unchanged. It returns the errors of next, *NotSentError, *fence.Error, or that of a context that ended before.
 func (l *Limiter) Transport(next http.RoundTripper) http.RoundTripper {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &transport{limiter: l, next: next}
+	return &transport{limiter: l, next: fence.Transport(next)}
 }
 
 type transport struct {
@@ -78,6 +76,9 @@ func parseRetryAfter(header string, now time.Time) (after time.Duration, ok bool
 
 // classify returns what the error of a call made by Do reveals.
 func classify(err error) response {
+	if _, late := errors.AsType[*fence.Error](err); late {
+		return response{result: unknown}
+	}
 	var retry interface{ RetryAfter() time.Duration }
 	var network net.Error
 	switch reason := failure.Of(err).Reason; {
@@ -106,8 +107,9 @@ func classify(err error) response {
 func classifyNoResponse(err error) response {
 	var timeout interface{ Timeout() bool }
 	var lookup *net.DNSError
+	_, late := errors.AsType[*fence.Error](err)
 	switch {
-	case errors.Is(err, context.Canceled):
+	case late, errors.Is(err, context.Canceled):
 		return response{result: unknown}
 	case errors.As(err, &lookup):
 		return response{result: noResponse, why: "the name of the external system's host cannot be looked up"}

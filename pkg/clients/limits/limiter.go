@@ -37,6 +37,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
@@ -105,8 +106,8 @@ func newLimiter(key Key, version Version, c Config, random func() float64) *Limi
 	return l
 }
 
-// Do makes the call within the limits. It returns the error of the call, *NotSentError, or that of a context that ended before.
-// See ErrSlowDown and ErrRefused for the errors by which a call reports the state of the external system. An error of package
+// Do makes the call within the limits. It returns the error of the call, *NotSentError, *fence.Error, or that of a context that
+// ended before. See ErrSlowDown and ErrRefused for the errors by which a call reports the state of the external system. An error of package
 // net, or an expired deadline, counts as no response.
 func (l *Limiter) Do(ctx context.Context, send func(context.Context) error) (err error) {
 	c, err := l.begin(ctx)
@@ -115,7 +116,9 @@ func (l *Limiter) Do(ctx context.Context, send func(context.Context) error) (err
 	}
 	r := response{} // a panic reveals nothing about the external system
 	defer func() { c.end(r) }()
-	err = send(ctx)
+	if err = fence.Check(ctx); err == nil { // time passed while the call waited for its turn
+		err = send(ctx)
+	}
 	r = classify(err)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -71,6 +72,12 @@ const (
 func (r *Reconciler) call(ctx context.Context, v verb, external ExternalClient, mg resource.Managed) (details ConnectionDetails, err error) {
 	ctx, end := r.beginCall(ctx, v)
 	defer end(&err)
+	if r.fence != nil {
+		ctx = fence.With(ctx, r.fence)
+	}
+	if err := fence.Check(ctx); err != nil {
+		return nil, err
+	}
 	switch v {
 	case verbCreate:
 		creation, err := external.Create(ctx, mg)

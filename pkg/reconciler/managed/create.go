@@ -79,7 +79,9 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 			return rejected(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
 		}
 	}
-	o := flow.Run(ctx, p, r.proveOwnership, r.perform(verbCreate))
+	fenced, cancel := r.fenceCreation(ctx, p)
+	o := flow.Run(fenced, p, r.proveOwnership, r.perform(verbCreate))
+	cancel()
 	if len(initial) > 0 {
 		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec()) }); err != nil {
 			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))
@@ -143,9 +145,9 @@ func (p *pass) nothingCreated() bool {
 // recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	// The mark serves for another attempt where a repeated token or a known name cannot create twice. Where what was created has to
-	// be looked for, the time of the mark counts, and each attempt needs its own (N26).
+	// be looked for, the time of the mark counts, and each attempt needs its own (N26). An old one would make the attempt too late (N87).
 	holds := p.mustReplay() || p.nothingCreated() && r.defaultName != nil
-	if holds && meta.ExternalCreateIncomplete(p.managed) {
+	if holds && meta.ExternalCreateIncomplete(p.managed) && r.sinceBegin(p) <= r.consistency/4 {
 		return r.storeSpec(ctx, p)
 	}
 	name, began := meta.GetExternalName(p.managed), time.Time{}
@@ -154,8 +156,10 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		if name != "" {
 			meta.SetExternalName(o, name)
 		}
-		meta.SetExternalCreatePending(o, r.now())
+		p.memory.marked = r.now().Round(0)
+		meta.SetExternalCreatePending(o, p.memory.marked)
 		began = meta.GetExternalCreatePending(o)
+		p.memory.mark = began
 		connection.SetCreatedKeys(o, p.memory.oneTimeKeys)
 		connection.Record(o, p.managed)
 	})

@@ -60,6 +60,8 @@ type record struct {
 	pruned bool
 	// uncreated is when a creation began that is known to have created nothing.
 	uncreated time.Time
+	// marked is when this process began a creation, mark how the object shows it, which is less precise.
+	mark, marked time.Time
 	// nameless is when the client was first asked for the external resource of an object that lost its name.
 	nameless time.Time
 	// throttled is since when every pass ended because the external system asked for fewer calls.

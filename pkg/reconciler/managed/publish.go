@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/pkg/connection"
@@ -49,6 +50,9 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	if err == nil && len(details) > 0 {
 		err = r.write(ctx, p, details, nil)
 	}
+	if apierrors.IsConflict(err) { // the details may be former ones
+		return flow.Conflicted()
+	}
 	if err != nil {
 		p.withhold(failure.ConnectionSecretUnavailable, "The connection Secret cannot be written.")
 		return failed(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", err))
@@ -57,11 +61,15 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// write writes the connection Secret, and remembers it for the rest of the pass.
+// write writes the connection Secret, and remembers it for the rest of the pass. It returns a conflict if another process rotated the
+// credentials since they were given to the client, lest it restore the former ones.
 func (r *Reconciler) write(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) error {
 	secret, err := r.ownSecret(ctx, p)
 	if err != nil {
 		return err
+	}
+	if given := p.rotation.given; p.published == nil && given != nil && rotatedAt(secret).After(*given) {
+		return connection.Rotated(secret)
 	}
 	secret, err = r.secrets.Publish(ctx, p.managed, secret, details, annotations)
 	if err == nil {
@@ -127,6 +135,7 @@ func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return failed(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
 	}
+	p.rotation.given = new(rotatedAt(secret))
 	stored := p.memory.unpublished
 	if secret = secret.DeepCopy(); secret != nil { // the provider's code may change it
 		stored = objects.Union(secret.Data, stored)

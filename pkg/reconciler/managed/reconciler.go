@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -48,6 +49,7 @@ type Reconciler struct {
 	secrets      connection.Publisher
 	recorder     event.Recorder
 	brake        DeletionBrake // may be nil
+	fence        fence.Fence   // may be nil
 	log          logr.Logger
 
 	policies       bool

@@ -25,6 +25,7 @@ import (
 type rotation struct {
 	pending  ConnectionDetails // that the Secret has and the external resource is to get; nil for none
 	began    time.Time         // when they were stored; zero for none
+	given    *time.Time        // when the credentials were rotated that the client was given; nil for none
 	finished time.Time         // when the last rotation began that is complete
 	overlap  time.Duration     // how long the former credentials are to work beside those of a rotation that is due
 	refused  error             // why what was requested cannot be done

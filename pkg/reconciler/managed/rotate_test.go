@@ -58,6 +58,24 @@ func refuseSecrets(s *stage) {
 	}
 }
 
+// A process that was frozen while another one rotated the credentials knows the former ones.
+func TestRotatedMeanwhile(t *testing.T) {
+	theirs := func(s *stage) { // another process finishes a rotation
+		s.editSecret(func(secret *corev1.Secret) {
+			secret.Data["password"] = []byte("theirs")
+			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, meta.AnnotationKeyCredentialsRotatedAt, s.clock.Format(time.RFC3339))
+		})
+		resource := s.system.Resources[s.key.Name]
+		resource.Password = "theirs"
+		s.system.Resources[s.key.Name] = resource
+	}
+	play(t, scripts{
+		"former credentials are not restored (N50, N87)": {chooses, pass, later(time.Minute), forget, observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+			o.ConnectionDetails = managed.ConnectionDetails{"password": []byte("chosen")}
+		}), during("Observe", theirs), pass, stores("theirs", "", "theirs"), calls("Update", 0)},
+	})
+}
+
 func TestRotation(t *testing.T) {
 	created := then(chooses, pass, later(time.Minute), stores("chosen", "", "chosen"), forget)
 	requested := then(created, rotateAt(0))
