@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/kubectl"
 	"github.com/bowline-dev/bowline/internal/cli/leaks"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
 	"github.com/bowline-dev/bowline/internal/cli/user"
@@ -124,13 +125,15 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		leaks.New(std, folder, openCluster),
 		leaks.NewOrphans(std, folder, openCluster),
 		rotate.New(std, folder, openCluster),
-		resume.New(std, folder, connect),
+		resume.New(std, folder, openCluster),
 		kubectl.New(std, folder),
 		newAPIServerCmd(std, folder),
 		newControllersCmd(p, std),
 		newCloudCmd(std, folder),
 		user.New(program, std, folder),
-		newRBACCmd(p.Providers, std),
+		manifests.NewCRDs(p.Providers, std),
+		manifests.NewRBAC(p.Providers, std),
+		manifests.New(p.Providers, std),
 		newGenerateCmd(std),
 		newVersionCmd(std),
 	)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
@@ -80,11 +79,12 @@ The exit code is 0 if the object is fine or its state is explained.`,
 
 // onObject makes a command run on the object that its arguments and flags select, as the user of the kubeconfig sees it.
 func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context, *inspect.Cluster, inspect.Reading) error) {
-	var namespace, kind, kubeconfig string
+	var namespace, kind string
+	var access datadir.Access
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
 	flags.StringVar(&kind, "kind", "", "kind of the object, for KIND/NAME (default for a NAME alone: any kind of claim)")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another user or API server (default: that of the data folder)")
+	access.AddFlags(flags)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		if kind != "" {
 			words = append([]string{kind}, words...)
@@ -93,7 +93,7 @@ func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context
 		if err := q.Check(); err != nil {
 			return command.Usagef(cmd, "%w", err)
 		}
-		cluster, current, err := openCluster(folder, kubeconfig)
+		cluster, current, err := openCluster(folder, access)
 		if err != nil {
 			return err
 		}
@@ -109,18 +109,11 @@ func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context
 }
 
 // openCluster is the inspect.Opener of the commands.
-func openCluster(folder *datadir.Flag, kubeconfig string) (*inspect.Cluster, string, error) {
-	path, err := folder.Kubeconfig(kubeconfig)
+func openCluster(folder *datadir.Flag, access datadir.Access) (*inspect.Cluster, string, error) {
+	chosen, err := folder.Config(access)
 	if err != nil {
 		return nil, "", err
 	}
-	return connect(path)
-}
-
-// connect returns the server and the default namespace of a kubeconfig.
-func connect(kubeconfig string) (*inspect.Cluster, string, error) {
-	chosen := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{})
 	cfg, err := chosen.ClientConfig()
 	if err != nil {
 		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)

@@ -46,7 +46,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	env := append(os.Environ(), programVariable+"=1", "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=/nonexistent", datadir.Variable+"=")
+	env := append(os.Environ(), programVariable+"=1", "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=", datadir.Variable+"=")
 	return &machine{t: t, env: env}
 }
 

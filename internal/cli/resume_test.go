@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -115,7 +116,7 @@ func TestResumeDeletions(t *testing.T) {
 	}
 	t.Run("status shows them first (N39)", func(t *testing.T) {
 		s := &status{}
-		check(t, s.readObjects(t.Context(), env.kubeconfig))
+		check(t, s.readCluster(t.Context(), &datadir.Flag{}, datadir.Access{File: env.kubeconfig}))
 		for i, o := range s.Unhealthy {
 			if (o.Reason == "MassDeletion") != (i < 2) {
 				t.Errorf("%d is %+v", i, o)

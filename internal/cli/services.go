@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
@@ -204,48 +205,65 @@ func createKey(ctx context.Context, dataDir, project string) (string, error) {
 
 type controllersOptions struct {
 	plane.ControllersConfig
-	kubeconfig  string
-	installCRDs bool
-	wrap        transport.WrapperFunc
+	kubeconfig, context string
+	logFormat           string
+	selection           *manifests.Selection
+	wrap                transport.WrapperFunc
 }
 
 func newControllersCmd(program Program, std Streams) *cobra.Command {
-	o := controllersOptions{wrap: program.WrapTransport}
-	o.Providers, o.Version = program.Providers, ownVersion()
+	o := controllersOptions{wrap: program.WrapTransport, selection: manifests.NewSelection(program.Providers)}
+	o.Version = ownVersion()
 	cmd := &cobra.Command{
 		Use:   "controllers",
 		Short: "Run all controllers against any Kubernetes API server",
 		Long: `Runs the controllers of every provider in the foreground, against any Kubernetes API server. Inside a cluster, omit
 --kubeconfig: the pod's service account is used.
 
+With --install-crds=false an administrator installs the definitions (bowline crds). Kinds whose definition is missing are not reconciled, and
+/readyz fails, until it is there.
+
 Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
   bowline controllers --leader-elect --install-crds=false     as a Deployment with several replicas`,
 		Args: command.NoArgs,
 	}
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: the service account of the pod)")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: $KUBECONFIG, else the service account of the pod)")
+	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().BoolVar(&o.LeaderElect, "leader-elect", false,
 		"reconcile only while this process holds the lease that all replicas share")
-	cmd.Flags().BoolVar(&o.installCRDs, "install-crds", true, "apply the custom resource definitions at the start")
+	cmd.Flags().BoolVar(&o.InstallCRDs, "install-crds", true, "apply the custom resource definitions at the start")
+	cmd.Flags().StringVar(&o.logFormat, "log-format", "text", "text, for people, or json")
+	o.selection.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())
-	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error { return o.run(ctx, std, log) })
+	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
+		switch o.logFormat {
+		case "text":
+		case "json":
+			log.UseJSON()
+		default:
+			return command.Usagef(cmd, "--log-format knows text and json, not %q", o.logFormat)
+		}
+		return o.run(ctx, std, log)
+	})
 	return cmd
 }
 
 func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	var err error
-	if o.REST, err = provider.RESTConfig(o.kubeconfig); err != nil {
+	if o.REST, err = provider.RESTConfig(o.kubeconfig, o.context); err != nil {
 		return err
 	}
 	o.REST.UserAgent, o.Log, o.LibraryLog = plane.ControllersAccount, log.Controllers(), log.Library("controllers")
 	o.REST.Wrap(o.wrap)
+	o.Providers, o.Part = o.selection.Providers(), o.selection.String()
 	if err := o.Validate(); err != nil {
 		return err
 	}
 	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(log.Library("client"), klog.ContextualLogger(true))
-	if o.installCRDs {
+	if o.InstallCRDs {
 		if err := provider.InstallCRDs(ctx, o.REST, o.Log, o.Providers...); err != nil {
 			return err
 		}

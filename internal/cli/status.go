@@ -43,6 +43,8 @@ type status struct {
 	Unhealthy []unhealthy `json:"unhealthy"` // paused deletions first, then in the order of objects
 	Released  int         `json:"released"`  // managed resources that stayed when their claims were deleted, with their data
 	Objects   []objects   `json:"objects"`   // every kind of claims, of classes, of managed resources and of configurations, in this order
+
+	at string // flags of the commands that are suggested
 }
 
 type objects struct {
@@ -64,24 +66,34 @@ type unhealthy struct {
 }
 
 func newStatusCmd(std Streams, folder *datadir.Flag) *cobra.Command {
+	var access datadir.Access
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show whether a server runs, its addresses, and what is unhealthy",
 		Long: `Shows whether a server runs and where, which claims, classes, managed resources and provider configurations are not ready and
 why, and how many of each kind there are. In the table, kinds without objects are left out.
 
+With --kubeconfig or --context it shows the objects of another API server, and what is known of its controllers.
+
 The exit code is 1 if no server runs, or if the server does not respond. It is 0 if objects are unhealthy.`,
 		Example: `  bowline status
   bowline status -o json | jq '.unhealthy'`,
 		Args: command.NoArgs,
 	}
+	access.AddFlags(cmd.Flags())
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		dataDir, err := folder.Client()
-		if err != nil {
+		elsewhere := access != (datadir.Access{})
+		if err != nil && !elsewhere {
 			return err
 		}
-		s, problem := readStatus(cmd.Context(), dataDir)
+		s, problem := newStatus(), error(nil)
+		if elsewhere {
+			problem = s.readCluster(cmd.Context(), folder, access)
+		} else {
+			s.at, problem = datadir.Argument(dataDir), s.readServer(cmd.Context(), dataDir)
+		}
 		err = output.Print(std.Out, s, func(w io.Writer, _ string) error { return s.print(w, dataDir) })
 		switch {
 		case err != nil:
@@ -96,33 +108,44 @@ The exit code is 1 if no server runs, or if the server does not respond. It is 0
 	return cmd
 }
 
-// readStatus returns a partial status beside an error.
-func readStatus(ctx context.Context, dataDir string) (status, error) {
-	s := status{Unhealthy: []unhealthy{}, Objects: []objects{}}
+func newStatus() *status { return &status{Unhealthy: []unhealthy{}, Objects: []objects{}} }
+
+// readCluster reads what can be seen of an API server that is not of a data folder.
+func (s *status) readCluster(ctx context.Context, folder *datadir.Flag, access datadir.Access) error {
+	cluster, _, err := openCluster(folder, access)
+	if err != nil {
+		return err
+	}
+	s.Running, s.Address, s.at = true, cluster.Address, access.String()
+	return s.readObjects(ctx, cluster)
+}
+
+// readServer reads a part of it, besides an error.
+func (s *status) readServer(ctx context.Context, dataDir string) error {
 	pid, ok := controlplane.Holder(dataDir)
 	if !ok {
-		return s, nil
+		return nil
 	}
 	s.Running, s.PID = true, pid
 	state, ok := datadir.ReadRunFile(dataDir, pid)
 	if !ok {
-		return s, nil // starting or stopping
+		return nil // starting or stopping
 	}
 	s.Since, s.Address, s.Cloud, s.Metrics, s.Version = &state.Since, state.Address, state.Cloud, state.Metrics, state.Version
 	_, s.DiskFull, _ = controlplane.LowSpace(dataDir) // of a folder that was just read
-	if err := s.readObjects(ctx, controlplane.KubeconfigPath(dataDir)); err != nil {
-		return s, fmt.Errorf("reading objects: %w", err)
+	cluster, _, err := openCluster(&datadir.Flag{}, datadir.Access{File: controlplane.KubeconfigPath(dataDir)})
+	if err == nil {
+		err = s.readObjects(ctx, cluster)
 	}
-	return s, nil
+	if err != nil {
+		return fmt.Errorf("reading objects: %w", err)
+	}
+	return nil
 }
 
-func (s *status) readObjects(ctx context.Context, kubeconfig string) error {
+func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	cluster, _, err := connect(kubeconfig)
-	if err != nil {
-		return err
-	}
 	if since, stopped := cluster.Stopped(ctx); stopped {
 		s.Stopped = &since
 	}
@@ -193,17 +216,14 @@ func (s status) print(w io.Writer, dataDir string) error {
 		return err
 	}
 	rows := [][]any{{"Process", s.PID}, {"Data", dataDir}}
-	if s.Since == nil {
+	switch {
+	case s.PID == 0:
+		rows = [][]any{{"Address", s.Address}}
+	case s.Since == nil:
 		return command.PrintTable(w, append(rows, []any{"State", "starting"})...)
+	default:
+		rows = append(rows, s.server()...)
 	}
-	since := fmt.Sprintf("%s (%s)", s.Since.Local().Format(time.DateTime), time.Since(*s.Since).Round(time.Second))
-	rows = append(rows, []any{"Address", "https://" + s.Address})
-	for _, part := range [][]any{{"Cloud", s.Cloud}, {"Metrics", s.Metrics}} {
-		if part[1] != "" {
-			rows = append(rows, part)
-		}
-	}
-	rows = append(rows, []any{"Version", s.Version}, []any{"Ready since", since})
 	if s.DiskFull {
 		free, _, _ := controlplane.LowSpace(dataDir)
 		rows = append(rows, []any{"Disk", fmt.Sprintf("nearly full (%d MB free): new objects are refused until there is room", free>>20)})
@@ -214,12 +234,12 @@ func (s status) print(w io.Writer, dataDir string) error {
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err
 	}
-	if err := s.printUnhealthy(w, dataDir); err != nil {
+	if err := s.printUnhealthy(w); err != nil {
 		return err
 	}
 	if s.Released > 0 {
 		fmt.Fprintf(w, "\nManaged resources whose claims are deleted, with data that is kept: %d. What to do: bowline orphans list%s\n", s.Released,
-			datadir.Argument(dataDir))
+			s.at)
 	}
 	rows = [][]any{{"\nKIND", "TOTAL", "READY", "SYNCED"}}
 	for _, o := range s.Objects {
@@ -238,7 +258,19 @@ func (s status) print(w io.Writer, dataDir string) error {
 	return command.PrintTable(w, rows...)
 }
 
-func (s status) printUnhealthy(w io.Writer, dataDir string) error {
+// server is what the table shows of the server of a data folder.
+func (s status) server() [][]any {
+	rows := [][]any{{"Address", "https://" + s.Address}}
+	for _, part := range [][]any{{"Cloud", s.Cloud}, {"Metrics", s.Metrics}} {
+		if part[1] != "" {
+			rows = append(rows, part)
+		}
+	}
+	since := fmt.Sprintf("%s (%s)", s.Since.Local().Format(time.DateTime), time.Since(*s.Since).Round(time.Second))
+	return append(rows, []any{"Version", s.Version}, []any{"Ready since", since})
+}
+
+func (s status) printUnhealthy(w io.Writer) error {
 	if len(s.Unhealthy) == 0 {
 		return nil
 	}
@@ -254,8 +286,8 @@ func (s status) printUnhealthy(w io.Writer, dataDir string) error {
 		return err
 	}
 	if more := len(s.Unhealthy) - mostUnhealthy; more > 0 {
-		fmt.Fprintf(w, "and %d more: bowline status -o json%s\n", more, datadir.Argument(dataDir))
+		fmt.Fprintf(w, "and %d more: bowline status -o json%s\n", more, s.at)
 	}
-	_, err := fmt.Fprintf(w, "What to do: bowline why KIND/NAME [-n NAMESPACE]%s\n", datadir.Argument(dataDir))
+	_, err := fmt.Fprintf(w, "What to do: bowline why KIND/NAME [-n NAMESPACE]%s\n", s.at)
 	return err
 }

@@ -41,6 +41,7 @@ func Main(providers ...Provider) {
 
 type settings struct {
 	kubeconfig    string
+	context       string
 	leaderElect   bool
 	installCRDs   bool
 	healthListen  string
@@ -55,7 +56,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(w)
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that names the API server and the identity to use (default: the pod's own)")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that names the API server and the identity to use (default: $KUBECONFIG, else the pod's own)")
+	flags.StringVar(&s.context, "context", "", "`name` of a context of the kubeconfig (default: its current one)")
 	flags.BoolVar(&s.leaderElect, "leader-elect", false, "run only while this process holds the lease of all replicas")
 	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at startup")
 	flags.StringVar(&s.healthListen, "health-listen", "", "`host:port` that serves /healthz and /readyz (default: none)")
@@ -102,7 +104,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	if err := mistakes(providers); err != nil {
 		return err
 	}
-	cfg, err := RESTConfig(s.kubeconfig)
+	cfg, err := RESTConfig(s.kubeconfig, s.context)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours, LibraryLog: libraries,
 		LeaderElect: s.leaderElect, LeaseName: programName(providers), LeaseNamespace: namespace,
-		HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
+		NeedsCRDs: !s.installCRDs, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -23,19 +24,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// RESTConfig returns the access to an API server of a kubeconfig, or without one of the pod's service account.
-func RESTConfig(kubeconfig string) (*rest.Config, error) {
-	var (
-		cfg *rest.Config
-		err error
-	)
-	if kubeconfig == "" {
-		cfg, err = rest.InClusterConfig()
-		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("there is no API server to connect to: name one with --kubeconfig FILE")
-		}
-	} else {
-		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+// RESTConfig returns the access to an API server of a kubeconfig, by default those of $KUBECONFIG, in a context, by default the current one;
+// without any, that of the pod's service account.
+func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
+	paths := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig, Precedence: paths}
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("there is no API server to connect to: name one with --kubeconfig FILE or $KUBECONFIG")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)

@@ -82,15 +82,6 @@ func (f *Flag) Running() (string, error) {
 	return "", errors.New(text)
 }
 
-// Kubeconfig returns the chosen kubeconfig, else that of the administrator of the running server.
-func (f *Flag) Kubeconfig(chosen string) (string, error) {
-	if chosen != "" {
-		return chosen, nil
-	}
-	dataDir, err := f.Running()
-	return controlplane.KubeconfigPath(dataDir), err
-}
-
 // defaultDir is empty for a user without a home folder.
 func defaultDir() string {
 	if os.Geteuid() == 0 {

@@ -42,13 +42,14 @@ const (
 	pageSize         = 500 // objects in one response
 )
 
-// An Opener returns the server and the default namespace of the kubeconfig that a flag names, by default that of the data folder.
-type Opener func(folder *datadir.Flag, kubeconfig string) (*Cluster, string, error)
+// An Opener returns the API server that flags name, and the default namespace there.
+type Opener func(folder *datadir.Flag, access datadir.Access) (*Cluster, string, error)
 
 // A Cluster is an API server as one user sees it.
 type Cluster struct {
-	client dynamic.Interface
-	kinds  []Kind
+	Address string // of the API server
+	client  dynamic.Interface
+	kinds   []Kind
 }
 
 // Connect discovers the kinds of an API server.
@@ -71,7 +72,7 @@ func Connect(cfg *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovering kinds: %w", err)
 	}
-	return &Cluster{client: c, kinds: kindsOf(groups)}, nil
+	return &Cluster{Address: cfg.Host, client: c, kinds: kindsOf(groups)}, nil
 }
 
 // Presence is the result of reading an object.

@@ -30,7 +30,8 @@ func New(std command.Streams, folder *datadir.Flag) *cobra.Command {
 		Use:   "kubectl [--data-dir DIR] …",
 		Short: "Run kubectl against the running server",
 		Long: fmt.Sprintf(`Runs the built-in kubectl with any of its arguments, as administrator of the server of --data-dir (which comes first), else
-of $%s, else of the only running server of this user. An explicit --kubeconfig takes precedence.`, datadir.Variable),
+of $%s. Without both it works as kubectl does, with --kubeconfig, --context and $KUBECONFIG; without those too, as administrator of the only
+running server of this user.`, datadir.Variable),
 		Example: `  bowline kubectl get clustermanaged
   bowline kubectl --data-dir ./state apply -f database.yaml`,
 		DisableFlagParsing: true, // all flags but a leading --data-dir are kubectl's
@@ -66,9 +67,12 @@ func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 	return args, nil
 }
 
-// pointKubectl makes the server's kubeconfig the default for kubectl and its plugins. The user's own is never used, since a command
-// must not reach another cluster by mistake.
+// pointKubectl makes the server's kubeconfig the default for kubectl and its plugins, unless $KUBECONFIG names one. The file in the user's
+// home is never used, since a command must not reach another cluster by mistake.
 func pointKubectl(folder *datadir.Flag, args []string) error {
+	if folder.FromEnvironment() != "" {
+		return nil
+	}
 	kubeconfig := os.DevNull
 	dataDir, err := folder.Running()
 	switch {

@@ -23,11 +23,11 @@ type description[T any] func(inspect.Kind, *unstructured.Unstructured) (T, bool)
 // listManaged makes cmd list managed resources as prepare has each described.
 func listManaged[T any](cmd *cobra.Command, std command.Streams, folder *datadir.Flag, open inspect.Opener,
 	prepare func(context.Context, *inspect.Cluster) (description[T], error), printTable func(io.Writer, []T) error) {
-	var kubeconfig string
+	var access datadir.Access
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another API server (default: that of the data folder)")
+	access.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cluster, _, err := open(folder, kubeconfig)
+		cluster, _, err := open(folder, access)
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 // one level of logr and klog.
 type Logs struct {
 	verbosity int
+	json      bool
 	life      context.Context
 	mu        sync.Mutex // of out
 	out       io.Writer
@@ -35,6 +36,9 @@ type Logs struct {
 func New(ctx context.Context, w io.Writer, verbosity int) *Logs {
 	return &Logs{verbosity: verbosity, life: ctx, out: w}
 }
+
+// UseJSON makes each line a JSON object, for programs that collect logs. Call it before anything is logged.
+func (l *Logs) UseJSON() { l.json = true }
 
 // Own returns the logger of a part of Bowline: information and worse, more with the verbosity.
 func (l *Logs) Own(part string) *slog.Logger {
@@ -71,16 +75,24 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 		return nil
 	}
 	var line bytes.Buffer
+	if h.logs.json {
+		object := slog.NewJSONHandler(&line, &slog.HandlerOptions{Level: h.level}).WithAttrs([]slog.Attr{slog.String("part", h.part)})
+		return h.write(ctx, r, object, &line)
+	}
 	line.WriteString(r.Time.Local().Format(time.DateTime) + " ")
 	if r.Level >= slog.LevelWarn {
 		line.WriteString(r.Level.String() + " ")
 	}
 	line.WriteString(h.part + ": " + strings.TrimSpace(r.Message) + " ")
-	attributes := slog.Handler(slog.NewTextHandler(&line, &slog.HandlerOptions{Level: h.level, ReplaceAttr: onlyAttributes}))
+	return h.write(ctx, r, slog.NewTextHandler(&line, &slog.HandlerOptions{Level: h.level, ReplaceAttr: onlyAttributes}), &line)
+}
+
+// write completes the line by what the handler makes of the record, and writes it.
+func (h *lineHandler) write(ctx context.Context, r slog.Record, by slog.Handler, line *bytes.Buffer) error {
 	for _, with := range h.with {
-		attributes = with(attributes)
+		by = with(by)
 	}
-	if err := attributes.Handle(ctx, r); err != nil {
+	if err := by.Handle(ctx, r); err != nil {
 		return err
 	}
 	h.logs.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -180,6 +181,8 @@ type ControllersConfig struct {
 	Log          logr.Logger
 	LibraryLog   logr.Logger // of controller-runtime
 	Version      string      // of this program, for spans
+	Part         string      // which providers these are, if other processes run the rest: each part has a lease of its own
+	InstallCRDs  bool        // the definitions are installed by this process, not by an administrator
 	LeaderElect  bool
 	HealthListen string // host:port of /healthz and /readyz; empty for none
 	OnMetrics    func(url string)
@@ -207,7 +210,8 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		Log:            cfg.Log,
 		LibraryLog:     cfg.LibraryLog,
 		LeaderElect:    cfg.LeaderElect,
-		LeaseName:      ControllersAccount,
+		LeaseName:      leaseName(cfg.Part),
+		NeedsCRDs:      !cfg.InstallCRDs,
 		LeaseNamespace: namespace,
 		HealthListen:   cfg.HealthListen,
 		MetricsListen:  cfg.Metrics.Address,
@@ -233,6 +237,14 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		},
 		Ready: mgr.Elected(),
 	}, nil
+}
+
+// leaseName is the name of the lease that the processes share which run the same providers.
+func leaseName(part string) string {
+	if part == "" {
+		return ControllersAccount
+	}
+	return ControllersAccount + "-" + strings.ReplaceAll(part, ",", "-")
 }
 
 // A MetricsAddress is the flag --metrics-listen. If the default address is taken, metrics are not served, so that a second process

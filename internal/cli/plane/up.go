@@ -143,7 +143,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),
-		LibraryLog: log.Library("controllers"), Version: p.Version, OnMetrics: onMetrics, Used: server.Used,
+		LibraryLog: log.Library("controllers"), Version: p.Version, InstallCRDs: true, OnMetrics: onMetrics, Used: server.Used,
 	})
 	if err != nil {
 		return err

@@ -42,9 +42,10 @@ func (p *pausedConfig) key() types.NamespacedName {
 
 func (p *pausedConfig) String() string { return clients.Argument(p.kind.String(), p.key()) }
 
-// New returns the command. connect reaches the server of a kubeconfig.
-func New(std command.Streams, folder *datadir.Flag, connect func(kubeconfig string) (*inspect.Cluster, string, error)) *cobra.Command {
-	var kubeconfig, namespace string
+// New returns the command.
+func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+	var namespace string
+	var access datadir.Access
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "resume-deletions [[KIND/]PROVIDERCONFIG]",
@@ -72,15 +73,11 @@ ProviderConfig, set spec.limits.deletionsPerMinute; 0 is no limit.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another API server (default: that of the data folder)")
+	access.AddFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "resume only the deletions of this namespace (default: of all)")
 	cmd.Flags().BoolVar(&all, "all", false, "resume the deletions of all ProviderConfigs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		path, err := folder.Kubeconfig(kubeconfig)
-		if err != nil {
-			return err
-		}
-		cluster, _, err := connect(path)
+		cluster, _, err := open(folder, access)
 		if err != nil {
 			return err
 		}

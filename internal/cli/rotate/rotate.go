@@ -57,7 +57,8 @@ type request struct {
 
 // New returns the command.
 func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
-	var kubeconfig, namespace string
+	var namespace string
+	var access datadir.Access
 	var noWait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -79,7 +80,7 @@ A password that you choose in a Secret of yours (passwordSecretRef) is not repla
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another user or API server (default: that of the data folder)")
+	access.AddFlags(flags)
 	flags.BoolVar(&noWait, "no-wait", false, "do not wait until the credentials are replaced")
 	flags.DurationVar(&timeout, "timeout", 2*time.Minute, "how long to wait")
 	output := command.NewOutput(cmd, "text", "json", "yaml")
@@ -91,7 +92,7 @@ A password that you choose in a Secret of yours (passwordSecretRef) is not repla
 		if timeout <= 0 {
 			return command.Usagef(cmd, "--timeout must be positive")
 		}
-		cluster, current, err := open(folder, kubeconfig)
+		cluster, current, err := open(folder, access)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,19 +104,16 @@ func namesSecret(key string) bool {
 }
 
 // LoadAdmin returns the access of a kubeconfig, and its cluster with all certificates inline, for the kubeconfigs of teams.
-func LoadAdmin(path string) (*rest.Config, *clientcmdapi.Cluster, error) {
-	file, err := clientcmd.LoadFromFile(path)
+func LoadAdmin(admin clientcmd.ClientConfig, chosen string) (*rest.Config, *clientcmdapi.Cluster, error) {
+	config, err := admin.ClientConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := clientcmd.ResolveLocalPaths(file); err != nil {
-		return nil, nil, err
-	}
-	config, err := clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig()
+	file, err := admin.RawConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	context := file.Contexts[file.CurrentContext]
+	context := file.Contexts[cmp.Or(chosen, file.CurrentContext)]
 	if context == nil || file.Clusters[context.Cluster] == nil {
 		return nil, nil, errors.New("the current context names no cluster; choose one with: kubectl config use-context")
 	}

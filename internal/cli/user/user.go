@@ -24,11 +24,11 @@ import (
 )
 
 type flags struct {
-	program    string // its name as it was typed, for commands that are printed
-	folder     *datadir.Flag
-	kubeconfig string
-	duration   time.Duration // of a new token
-	file       string        // to write the kubeconfig of a team to
+	program  string // its name as it was typed, for commands that are printed
+	folder   *datadir.Flag
+	access   datadir.Access // as administrator
+	duration time.Duration  // of a new token
+	file     string         // to write the kubeconfig of a team to
 }
 
 // New returns the command.
@@ -50,21 +50,20 @@ The team uses a kubeconfig with a token that expires. To run these commands you 
 		Args: command.Subcommand,
 		RunE: command.ShowHelp,
 	}
-	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "",
-		"kubeconfig of the cluster's administrator (default: that of the running server)")
+	f.access.AddFlags(cmd.PersistentFlags())
 	cmd.AddCommand(newCreateCmd(f, std), newRenewCmd(f, std), newRevokeCmd(f, std), newListCmd(f, std))
 	return cmd
 }
 
 // accounts returns the teams of the control plane that the flags select, and its address for a team's kubeconfig.
 func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
-	path, err := f.folder.Kubeconfig(f.kubeconfig)
+	admin, err := f.folder.Config(f.access)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w\nor name the administrator of another control plane with --kubeconfig", err)
 	}
-	config, cluster, err := team.LoadAdmin(path)
+	config, cluster, err := team.LoadAdmin(admin, f.access.Context)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading kubeconfig %s: %w", path, err)
+		return nil, nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	accounts, err := team.NewAccounts(config)
 	return accounts, cluster, err
@@ -72,8 +71,8 @@ func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
 
 func (f *flags) again(verb, name string) string {
 	line := fmt.Sprintf("%s user %s %s", f.program, verb, name)
-	if f.kubeconfig != "" {
-		return line + " --kubeconfig " + datadir.ShellQuote(f.kubeconfig)
+	if given := f.access.String(); given != "" || f.folder.FromEnvironment() != "" {
+		return line + given
 	}
 	if dir, err := f.folder.Client(); err == nil {
 		line += datadir.Argument(dir)

@@ -1,0 +1,63 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// A Selection is the flag --providers: which of the program's providers a command is about. Default: all.
+type Selection struct {
+	all    []provider.Provider
+	chosen []string
+}
+
+// NewSelection returns a selection of the given providers.
+func NewSelection(of []provider.Provider) *Selection { return &Selection{all: of} }
+
+// AddFlags registers the flag.
+func (s *Selection) AddFlags(flags *pflag.FlagSet) {
+	flags.Var(s, "providers", "which providers, of "+strings.Join(names(s.all), ", ")+" (default: all)")
+}
+
+// String implements pflag.Value.
+func (s *Selection) String() string { return strings.Join(s.chosen, ",") }
+
+// Type implements pflag.Value.
+func (*Selection) Type() string { return "names" }
+
+// Set implements pflag.Value.
+func (s *Selection) Set(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.Contains(names(s.all), name) {
+			return fmt.Errorf("there is no provider %q: choose of %s", name, strings.Join(names(s.all), ", "))
+		}
+		s.chosen = append(s.chosen, name)
+	}
+	return nil
+}
+
+// Providers returns what is selected, in the order of the program.
+func (s *Selection) Providers() []provider.Provider {
+	if len(s.chosen) == 0 {
+		return s.all
+	}
+	return slices.DeleteFunc(slices.Clone(s.all), func(p provider.Provider) bool { return !slices.Contains(s.chosen, p.Name) })
+}
+
+// names of providers.
+func names(of []provider.Provider) []string {
+	all := make([]string, 0, len(of))
+	for _, p := range of {
+		all = append(all, p.Name)
+	}
+	return all
+}

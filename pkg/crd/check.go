@@ -1,0 +1,150 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A Lack is a definition that an API server does not have as a program needs it.
+type Lack struct {
+	Name string // of the CustomResourceDefinition
+	What string // is missing in it, as a path; empty: all of it
+}
+
+// IsMissing is true if the API server does not have the kind.
+func (l Lack) IsMissing() bool { return l.What == "" }
+
+// String is a sentence without its end.
+func (l Lack) String() string {
+	if l.IsMissing() {
+		return "custom resource definition " + l.Name + " is missing"
+	}
+	return fmt.Sprintf("custom resource definition %s is of an earlier version: it lacks %s", l.Name, l.What)
+}
+
+// A Checker tells whether an API server has definitions as a program needs them. What later versions or others added is no lack. It needs
+// list on customresourcedefinitions, and is safe for concurrent use.
+type Checker struct {
+	installer *installer
+	wanted    []*apiextensionsv1.CustomResourceDefinition
+
+	mu    sync.Mutex
+	known map[string]checked
+}
+
+// checked is what a definition of a generation lacks.
+type checked struct {
+	generation int64
+	lack       *Lack
+}
+
+// NewChecker returns a checker for definitions.
+func NewChecker(cfg *rest.Config, wanted ...*apiextensionsv1.CustomResourceDefinition) (*Checker, error) {
+	i, err := newInstaller(cfg)
+	return &Checker{installer: i, wanted: wanted, known: map[string]checked{}}, err
+}
+
+// Check returns what is lacking. It reads the names of all definitions, and again those that changed since the last call.
+func (c *Checker) Check(ctx context.Context) (lacks []Lack, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind())
+	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+	if err := c.installer.client.List(ctx, list, cached); err != nil {
+		return nil, fmt.Errorf("listing custom resource definitions: %w", err)
+	}
+	generations := map[string]int64{}
+	for _, installed := range list.Items {
+		generations[installed.Name] = installed.Generation
+	}
+	for _, wanted := range c.wanted {
+		generation, exists := generations[wanted.Name]
+		if !exists {
+			lacks = append(lacks, Lack{Name: wanted.Name})
+			continue
+		}
+		found, ok := c.known[wanted.Name]
+		if !ok || found.generation != generation {
+			if found, err = c.compare(ctx, wanted); err != nil {
+				return nil, err
+			}
+			c.known[wanted.Name] = found
+		}
+		if found.lack != nil {
+			lacks = append(lacks, *found.lack)
+		}
+	}
+	return lacks, nil
+}
+
+// compare reads a definition. One that vanished meanwhile is read by the next check.
+func (c *Checker) compare(ctx context.Context, wanted *apiextensionsv1.CustomResourceDefinition) (checked, error) {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	if err := c.installer.client.List(ctx, &list, client.MatchingFields{metav1.ObjectNameField: wanted.Name}); err != nil {
+		return checked{}, fmt.Errorf("reading custom resource definition %s: %w", wanted.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return checked{lack: &Lack{Name: wanted.Name}}, nil
+	}
+	installed := &list.Items[0]
+	found := checked{generation: installed.Generation}
+	if what := lacking(installed, wanted); what != "" {
+		found.lack = &Lack{wanted.Name, what}
+	}
+	return found, nil
+}
+
+// lacking returns the first version or field of the wanted definition that the installed one does not have.
+func lacking(installed, wanted *apiextensionsv1.CustomResourceDefinition) string {
+	for _, want := range wanted.Spec.Versions {
+		i := slices.IndexFunc(installed.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == want.Name })
+		switch {
+		case want.Served && (i < 0 || !installed.Spec.Versions[i].Served):
+			return "version " + want.Name
+		case i < 0 || want.Schema == nil || installed.Spec.Versions[i].Schema == nil:
+			continue
+		}
+		if field := lackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema, ""); field != "" {
+			return fmt.Sprintf("field %s in version %s", field, want.Name)
+		}
+	}
+	return ""
+}
+
+func lackingField(have, want *apiextensionsv1.JSONSchemaProps, path string) string {
+	switch {
+	case want == nil:
+		return ""
+	case have == nil:
+		return path
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Properties)) {
+		property, ok := have.Properties[name]
+		if !ok {
+			return path + "." + name
+		}
+		wanted := want.Properties[name]
+		if field := lackingField(&property, &wanted, path+"."+name); field != "" {
+			return field
+		}
+	}
+	if want.Items != nil && have.Items != nil {
+		return lackingField(have.Items.Schema, want.Items.Schema, path+"[]")
+	}
+	if want.AdditionalProperties != nil && have.AdditionalProperties != nil {
+		return lackingField(have.AdditionalProperties.Schema, want.AdditionalProperties.Schema, path+"{}")
+	}
+	return ""
+}
