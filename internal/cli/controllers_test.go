@@ -79,6 +79,6 @@ func TestManifests(t *testing.T) {
 		})
 	}
 	runHere(t, "manifests").want(t, exitUsage, "", "--image")
-	runHere(t, "crds", "--providers", "sqll").want(t, exitUsage, "", `no provider "sqll": choose of core, fcp, sql`)
-	runHere(t, "controllers", "--log-format", "xml", "--kubeconfig", "none").want(t, exitUsage, "", "text and json")
+	runHere(t, "crds", "--providers", "sqll").want(t, exitUsage, "", `no provider "sqll": choose one of core, fcp, sql`)
+	runHere(t, "controllers", "--log-format", "xml", "--kubeconfig", "none").want(t, exitUsage, "", "must be text or json")
 }

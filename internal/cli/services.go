@@ -243,7 +243,7 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 		case "json":
 			log.UseJSON()
 		default:
-			return command.Usagef(cmd, "--log-format knows text and json, not %q", o.logFormat)
+			return command.Usagef(cmd, "--log-format must be text or json, not %q", o.logFormat)
 		}
 		return o.run(ctx, std, log)
 	})
@@ -257,7 +257,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	}
 	o.REST.UserAgent, o.Log, o.LibraryLog = plane.ControllersAccount, log.Controllers(), log.Library("controllers")
 	o.REST.Wrap(o.wrap)
-	o.Providers, o.Part = o.selection.Providers(), o.selection.String()
+	o.Providers, o.Part = o.selection.Providers(), o.selection.Part()
 	if err := o.Validate(); err != nil {
 		return err
 	}

@@ -90,7 +90,9 @@ The exit code is 1 if no server runs, or if the server does not respond. It is 0
 		}
 		s, problem := newStatus(), error(nil)
 		if elsewhere {
-			problem = s.readCluster(cmd.Context(), folder, access)
+			if err := s.readCluster(cmd.Context(), folder, access); err != nil {
+				return err
+			}
 		} else {
 			s.at, problem = datadir.Argument(dataDir), s.readServer(cmd.Context(), dataDir)
 		}

@@ -111,17 +111,15 @@ func (s Publisher) Publish(
 			return nil, err
 		}
 		if have != nil && fresh != nil && meta.GetCredentialsRotatedAt(fresh).After(meta.GetCredentialsRotatedAt(have)) {
-			return nil, Rotated(fresh) // the details may be former ones
+			return nil, ErrRotated
 		}
 		return s.write(ctx, mg, fresh, details, annotations)
 	}
 	return written, err
 }
 
-// Rotated returns the conflict of a process that has former credentials, since another one rotated them.
-func Rotated(secret *corev1.Secret) error {
-	return apierrors.NewConflict(corev1.Resource("secrets"), secret.Name, errors.New("another process rotated the credentials"))
-}
+// ErrRotated is the error of a process that would publish former credentials.
+var ErrRotated = errors.New("another process rotated the credentials meanwhile")
 
 func (s Publisher) write(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,

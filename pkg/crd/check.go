@@ -10,27 +10,27 @@ import (
 	"slices"
 	"sync"
 
+	apihelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A Lack is a definition that an API server does not have as a program needs it.
 type Lack struct {
-	Name string // of the CustomResourceDefinition
-	What string // is missing in it, as a path; empty: all of it
+	Name     string // of the CustomResourceDefinition
+	What     string // is missing in it; empty: all of it
+	IsServed bool   // in the version that the program uses
 }
-
-// IsMissing is true if the API server does not have the kind.
-func (l Lack) IsMissing() bool { return l.What == "" }
 
 // String is a sentence without its end.
 func (l Lack) String() string {
-	if l.IsMissing() {
+	if l.What == "" {
 		return "custom resource definition " + l.Name + " is missing"
 	}
-	return fmt.Sprintf("custom resource definition %s is of an earlier version: it lacks %s", l.Name, l.What)
+	return fmt.Sprintf("custom resource definition %s lacks %s, as one of an earlier version does", l.Name, l.What)
 }
 
 // A Checker tells whether an API server has definitions as a program needs them. What later versions or others added is no lack. It needs
@@ -43,10 +43,10 @@ type Checker struct {
 	known map[string]checked
 }
 
-// checked is what a definition of a generation lacks.
+// checked is which state of a definition lacks nothing.
 type checked struct {
+	uid        types.UID
 	generation int64
-	lack       *Lack
 }
 
 // NewChecker returns a checker for definitions.
@@ -65,62 +65,75 @@ func (c *Checker) Check(ctx context.Context) (lacks []Lack, err error) {
 	if err := c.installer.client.List(ctx, list, cached); err != nil {
 		return nil, fmt.Errorf("listing custom resource definitions: %w", err)
 	}
-	generations := map[string]int64{}
-	for _, installed := range list.Items {
-		generations[installed.Name] = installed.Generation
+	installed := map[string]checked{}
+	for _, definition := range list.Items {
+		installed[definition.Name] = checked{definition.UID, definition.Generation}
 	}
 	for _, wanted := range c.wanted {
-		generation, exists := generations[wanted.Name]
+		state, exists := installed[wanted.Name]
 		if !exists {
 			lacks = append(lacks, Lack{Name: wanted.Name})
-			continue
-		}
-		found, ok := c.known[wanted.Name]
-		if !ok || found.generation != generation {
-			if found, err = c.compare(ctx, wanted); err != nil {
+		} else if c.known[wanted.Name] != state {
+			lack, err := c.compare(ctx, wanted)
+			if err != nil {
 				return nil, err
 			}
-			c.known[wanted.Name] = found
-		}
-		if found.lack != nil {
-			lacks = append(lacks, *found.lack)
+			if lack != nil {
+				lacks = append(lacks, *lack)
+				continue
+			}
+			c.known[wanted.Name] = state
 		}
 	}
 	return lacks, nil
 }
 
-// compare reads a definition. One that vanished meanwhile is read by the next check.
-func (c *Checker) compare(ctx context.Context, wanted *apiextensionsv1.CustomResourceDefinition) (checked, error) {
-	var list apiextensionsv1.CustomResourceDefinitionList
-	if err := c.installer.client.List(ctx, &list, client.MatchingFields{metav1.ObjectNameField: wanted.Name}); err != nil {
-		return checked{}, fmt.Errorf("reading custom resource definition %s: %w", wanted.Name, err)
+// Discover returns an error unless clients discover all kinds, which is a moment after their definitions are installed.
+func (c *Checker) Discover() error {
+	found, err := c.installer.discover()
+	for _, wanted := range c.wanted {
+		if err == nil {
+			err = found.lacks(wanted)
+		}
 	}
-	if len(list.Items) == 0 {
-		return checked{lack: &Lack{Name: wanted.Name}}, nil
-	}
-	installed := &list.Items[0]
-	found := checked{generation: installed.Generation}
-	if what := lacking(installed, wanted); what != "" {
-		found.lack = &Lack{wanted.Name, what}
-	}
-	return found, nil
+	return err
 }
 
-// lacking returns the first version or field of the wanted definition that the installed one does not have.
-func lacking(installed, wanted *apiextensionsv1.CustomResourceDefinition) string {
+// compare reads a definition, and returns what it lacks.
+func (c *Checker) compare(ctx context.Context, wanted *apiextensionsv1.CustomResourceDefinition) (*Lack, error) {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	if err := c.installer.client.List(ctx, &list, client.MatchingFields{metav1.ObjectNameField: wanted.Name}); err != nil {
+		return nil, fmt.Errorf("reading custom resource definition %s: %w", wanted.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return &Lack{Name: wanted.Name}, nil
+	}
+	installed := &list.Items[0]
+	if !apihelpers.IsCRDConditionTrue(installed, apiextensionsv1.Established) {
+		return &Lack{Name: wanted.Name, What: "condition Established"}, nil
+	}
+	if what, served := lacking(installed, wanted); what != "" {
+		return &Lack{wanted.Name, what, served}, nil
+	}
+	return nil, nil
+}
+
+// lacking returns the first version or field of the wanted definition that the installed one does not have, and whether all versions are
+// served.
+func lacking(installed, wanted *apiextensionsv1.CustomResourceDefinition) (what string, served bool) {
 	for _, want := range wanted.Spec.Versions {
 		i := slices.IndexFunc(installed.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == want.Name })
 		switch {
 		case want.Served && (i < 0 || !installed.Spec.Versions[i].Served):
-			return "version " + want.Name
+			return "version " + want.Name, false
 		case i < 0 || want.Schema == nil || installed.Spec.Versions[i].Schema == nil:
 			continue
 		}
-		if field := lackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema, ""); field != "" {
-			return fmt.Sprintf("field %s in version %s", field, want.Name)
+		if field := lackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema, ""); field != "" && what == "" {
+			what = fmt.Sprintf("field %s in version %s", field, want.Name)
 		}
 	}
-	return ""
+	return what, true
 }
 
 func lackingField(have, want *apiextensionsv1.JSONSchemaProps, path string) string {

@@ -40,7 +40,7 @@ func TestLacking(t *testing.T) {
 		"no field of a list": {definition(version("v1", true, properties{"spec": of(properties{"size": {}, "rules": list(nil)})})),
 			"field .spec.rules[].from in version v1"},
 	} {
-		if got := lacking(tc.installed, wanted); got != tc.want {
+		if got, _ := lacking(tc.installed, wanted); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

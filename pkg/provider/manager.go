@@ -5,6 +5,7 @@ package provider
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/internal/idle"
 	"github.com/bowline-dev/bowline/pkg/internal/probes"
@@ -32,18 +33,18 @@ var errNoProvider = errors.New("there is no provider to run")
 
 // A ManagerConfig configures the manager of one or several providers.
 type ManagerConfig struct {
-	REST                      *rest.Config               // the access to the API server. Required.
-	Log                       logr.Logger                // the logger of all controllers. Default: none.
-	LibraryLog                logr.Logger                // the logger of controller-runtime. Default: Log.
-	LeaderElect               bool                       // run controllers only while this process holds the lease
-	LeaseName, LeaseNamespace string                     // identify the lease. Required with LeaderElect.
-	HealthListen              string                     // the host:port of /healthz and /readyz. Default: none.
-	MetricsListen             string                     // the host:port of /metrics. Default: none.
-	MetricsPort               string                     // the port of an earlier start, taken instead of port 0 while it is free
-	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
-	OnMetrics                 func(url string)           // called once metrics are served there
-	NeedsCRDs                 bool                       // an administrator installs the definitions: ready only while the API server has them
-	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
+	REST           *rest.Config               // the access to the API server. Required.
+	Log            logr.Logger                // the logger of all controllers. Default: none.
+	LibraryLog     logr.Logger                // the logger of controller-runtime. Default: Log.
+	LeaderElect    bool                       // run controllers only while this process holds the lease
+	LeaseName      string                     // identifies the lease, in the namespace of the pod, else bowline-system. Required with LeaderElect.
+	HealthListen   string                     // the host:port of /healthz and /readyz. Default: none.
+	MetricsListen  string                     // the host:port of /metrics. Default: none.
+	MetricsPort    string                     // the port of an earlier start, taken instead of port 0 while it is free
+	MetricsGiveWay bool                       // run without metrics if MetricsListen is in use
+	OnMetrics      func(url string)           // called once metrics are served there
+	NeedsCRDs      bool                       // an administrator installs the definitions: ready only while the API server has them
+	Reconcilers    []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
 	// Default: every kind is watched.
@@ -82,12 +83,13 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
 		Cache:                  managed.CacheOptions(),
 		NewCache:               claim.NewCache,
-		// A kind whose definition vanished must not end the controllers of others.
-		Controller: ctrlconfig.Controller{CacheSyncTimeout: math.MaxInt64},
 	}
 	options.Cache.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
+	if cfg.NeedsCRDs { // a kind whose definition vanishes must not end the controllers of others
+		options.Controller.CacheSyncTimeout = math.MaxInt64
+	}
 	if cfg.LeaderElect {
-		lease, err := election.Join(&options, config, cfg.Log, cfg.LeaseNamespace, cfg.LeaseName)
+		lease, err := election.Join(context.Background(), &options, config, cfg.Log, cfg.LeaseName)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +108,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	for i, p := range providers {
 		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
 		if cfg.NeedsCRDs {
-			err = p.whenDefined(mgr, config, setup)
+			err = p.whenDefined(mgr, config, providers, setup)
 		} else {
 			err = setup()
 		}
@@ -140,17 +142,23 @@ func (s *Setup) whenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
 	return s.mgr
 }
 
-// whenDefined calls setup once the API server has what an administrator installs.
-func (p Provider) whenDefined(mgr ctrl.Manager, cfg *rest.Config, setup func() error) error {
-	all, err := p.Definitions()
+// whenDefined calls setup once the API server has what an administrator installs, the claims of other providers among it: classes need them.
+func (p Provider) whenDefined(mgr ctrl.Manager, cfg *rest.Config, among []Provider, setup func() error) error {
+	own, err := p.Definitions()
+	all, allErr := Definitions(among...)
 	l, invalid := p.layout()
-	if err := errors.Join(err, invalid); err != nil {
+	if err := errors.Join(err, allErr, invalid); err != nil {
 		return err
+	}
+	for _, d := range all {
+		if len(l.classes) > 0 && crd.IsIn("claims", d.Spec.Names.Categories) {
+			own = append(own, d)
+		}
 	}
 	if err := l.addToScheme(mgr.GetScheme()); err != nil { // it must not change while controllers run
 		return err
 	}
-	return probes.RequireDefinitions(mgr, cfg, p.Name, all, setup)
+	return probes.RequireDefinitions(mgr, cfg, p.Name, own, setup)
 }
 
 func mistakes(providers []Provider) error {

@@ -117,15 +117,9 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 			return err
 		}
 	}
-	namespace := ""
-	if s.leaderElect {
-		if namespace, err = LeaseNamespace(ctx, cfg); err != nil {
-			return err
-		}
-	}
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours, LibraryLog: libraries,
-		LeaderElect: s.leaderElect, LeaseName: programName(providers), LeaseNamespace: namespace,
+		LeaderElect: s.leaderElect, LeaseName: programName(providers),
 		NeedsCRDs: !s.installCRDs, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)

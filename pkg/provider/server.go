@@ -5,21 +5,16 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
@@ -31,7 +26,7 @@ func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig, Precedence: paths}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no API server to connect to: name one with --kubeconfig FILE or $KUBECONFIG")
+		return nil, fmt.Errorf("there is no API server to connect to: name one with --kubeconfig FILE or $KUBECONFIG, which names %q", paths)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
@@ -93,23 +88,4 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, 
 		err = fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
 	return report, err
-}
-
-// LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A
-// process without the right to create namespaces runs in an existing one.
-func LeaseNamespace(ctx context.Context, cfg *rest.Config) (string, error) {
-	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	name := strings.TrimSpace(string(content))
-	if err != nil || name == "" {
-		name = "bowline-system"
-	}
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return "", fmt.Errorf("creating client: %w", err)
-	}
-	err = c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
-		return name, nil
-	}
-	return "", fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

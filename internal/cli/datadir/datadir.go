@@ -25,6 +25,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/favouritecloud"
@@ -94,9 +95,9 @@ func defaultDir() string {
 	return filepath.Join(home, ".bowline")
 }
 
-// Argument returns the end of a command line that chooses this folder; empty for the default.
+// Argument returns the end of a command line that chooses this folder; empty for the default, unless $KUBECONFIG names another server.
 func Argument(dir string) string {
-	if dir == defaultDir() {
+	if dir == defaultDir() && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		return ""
 	}
 	return " --data-dir " + ShellQuote(dir)

@@ -74,14 +74,14 @@ objects are left: bowline crds | kubectl delete -f - deletes all objects.`,
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.Image == "" {
-				return command.Usagef(cmd, "name the image with --image IMAGE: make image builds one")
+				return command.Usagef(cmd, "name the image of this program with --image IMAGE")
 			}
 			if d.Replicas < 1 {
 				return command.Usagef(cmd, "--replicas must be at least 1")
 			}
-			d.Providers = selection.String()
+			d.Providers = selection.Part()
 			return printAll(std.Out, func(from []provider.Provider) ([]*unstructured.Unstructured, error) {
-				return concat(from, definitions, identities, d.objects)
+				return concat(from, definitions, identities, func([]provider.Provider) ([]*unstructured.Unstructured, error) { return d.objects() })
 			}, selection.Providers())
 		},
 	}

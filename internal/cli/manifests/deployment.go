@@ -4,6 +4,8 @@
 package manifests
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bowline-dev/bowline/internal/cli/plane"
-	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 // A deployment runs the controllers in a cluster.
@@ -31,8 +32,8 @@ const (
 	metricsPort = 8080
 )
 
-// objects returns the Deployment and its budget for disruptions. The providers are in d.
-func (d deployment) objects([]provider.Provider) ([]*unstructured.Unstructured, error) {
+// objects returns the Deployment and its budget for disruptions.
+func (d deployment) objects() ([]*unstructured.Unstructured, error) {
 	meta := metav1.ObjectMeta{Namespace: plane.SystemNamespace, Name: plane.ControllersAccount, Labels: labels()}
 	selector := &metav1.LabelSelector{MatchLabels: labels()}
 	var all []*unstructured.Unstructured
@@ -67,7 +68,8 @@ func labels() map[string]string {
 
 // pod runs one process, which passes the Pod Security Standard "restricted".
 func (d deployment) pod(selector *metav1.LabelSelector) corev1.PodSpec {
-	args := []string{"controllers", "--leader-elect", "--install-crds=false", "--health-listen=:8081", "--metrics-listen=:8080", "--log-format=json"}
+	args := []string{"controllers", "--leader-elect", "--install-crds=false", "--log-format=json",
+		fmt.Sprintf("--health-listen=:%d", healthPort), fmt.Sprintf("--metrics-listen=:%d", metricsPort)}
 	if d.Providers != "" {
 		args = append(args, "--providers="+d.Providers)
 	}
@@ -77,7 +79,7 @@ func (d deployment) pod(selector *metav1.LabelSelector) corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: plane.ControllersAccount,
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector,
@@ -85,9 +87,7 @@ func (d deployment) pod(selector *metav1.LabelSelector) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "controllers", Image: d.Image, Args: args,
 			Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: metricsPort}, {Name: "health", ContainerPort: healthPort}},
-			Env: []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{
-				ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"},
-			}}},
+			Env:   []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "460MiB"}}, // the collector starts before the limit is met
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
@@ -97,7 +97,7 @@ func (d deployment) pod(selector *metav1.LabelSelector) corev1.PodSpec {
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},
 			LivenessProbe:  &corev1.Probe{ProbeHandler: probe("/healthz"), PeriodSeconds: 20},
-			ReadinessProbe: &corev1.Probe{ProbeHandler: probe("/readyz")},
+			ReadinessProbe: &corev1.Probe{ProbeHandler: probe("/readyz"), TimeoutSeconds: 5},
 			StartupProbe:   &corev1.Probe{ProbeHandler: probe("/healthz"), PeriodSeconds: 2, FailureThreshold: 30},
 		}},
 	}

@@ -24,7 +24,7 @@ func NewSelection(of []provider.Provider) *Selection { return &Selection{all: of
 
 // AddFlags registers the flag.
 func (s *Selection) AddFlags(flags *pflag.FlagSet) {
-	flags.Var(s, "providers", "which providers, of "+strings.Join(names(s.all), ", ")+" (default: all)")
+	flags.Var(s, "providers", "names of the providers, of "+strings.Join(names(s.all), ", ")+" (default: all)")
 }
 
 // String implements pflag.Value.
@@ -38,11 +38,20 @@ func (s *Selection) Set(list string) error {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(names(s.all), name) {
-			return fmt.Errorf("there is no provider %q: choose of %s", name, strings.Join(names(s.all), ", "))
+			return fmt.Errorf("there is no provider %q: choose one of %s", name, strings.Join(names(s.all), ", "))
 		}
 		s.chosen = append(s.chosen, name)
 	}
 	return nil
+}
+
+// Part names what is selected, in the order of the program; empty for all.
+func (s *Selection) Part() string {
+	selected := names(s.Providers())
+	if len(selected) == len(s.all) {
+		return ""
+	}
+	return strings.Join(selected, ",")
 }
 
 // Providers returns what is selected, in the order of the program.

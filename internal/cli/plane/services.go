@@ -199,12 +199,6 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	if spans != nil {
 		reconcilers = append(reconcilers, managed.WithTracerProvider(spans))
 	}
-	namespace := ""
-	if cfg.LeaderElect {
-		if namespace, err = provider.LeaseNamespace(ctx, cfg.REST); err != nil {
-			return Service{}, err
-		}
-	}
 	mgr, err := provider.NewManager(provider.ManagerConfig{
 		REST:           cfg.REST,
 		Log:            cfg.Log,
@@ -212,7 +206,6 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		LeaderElect:    cfg.LeaderElect,
 		LeaseName:      leaseName(cfg.Part),
 		NeedsCRDs:      !cfg.InstallCRDs,
-		LeaseNamespace: namespace,
 		HealthListen:   cfg.HealthListen,
 		MetricsListen:  cfg.Metrics.Address,
 		MetricsPort:    cfg.Metrics.Former,

@@ -6,7 +6,7 @@
 // A process that was frozen, as when its virtual machine is paused or moved, does not notice that its lease ended and that another process
 // finished its work. When it wakes, its calls go on where they stopped. So the reconciler puts fences into the context of each call that
 // creates, updates or deletes. Limiters and the HTTP clients of package clients check them right before each request. A client that uses
-// neither wraps its transport by Transport, or calls Check.
+// neither wraps its transport by Transport, or calls Send.
 package fence
 
 import (
@@ -33,7 +33,7 @@ func With(ctx context.Context, f Fence) context.Context {
 	}))
 }
 
-// Check returns the error of a fence of the context: a call that changes the external system must not be sent then.
+// Check returns the error of a fence of the context: no call that changes the external system must be sent then.
 func Check(ctx context.Context) error {
 	if f, ok := ctx.Value(key{}).(Fence); ok {
 		return f()
@@ -41,16 +41,26 @@ func Check(ctx context.Context) error {
 	return nil
 }
 
-// Until returns a fence that ends at a time of the wall clock, which goes on while a machine is paused; its timers do not. what begins the
-// message.
-func Until(end time.Time, what string) Fence {
-	end = end.Round(0)
-	return func() error {
-		if time.Now().Round(0).After(end) {
-			return Late(what)
-		}
-		return nil
+// Send is Check right before a call is sent, and tells OnSend.
+func Send(ctx context.Context) error {
+	err := Check(ctx)
+	if sent, ok := ctx.Value(sentKey{}).(func()); ok && err == nil {
+		sent()
 	}
+	return err
+}
+
+type sentKey struct{}
+
+// OnSend returns a context whose calls are reported when they are sent. What sends may do so concurrently.
+func OnSend(ctx context.Context, sent func()) context.Context {
+	return context.WithValue(ctx, sentKey{}, sent)
+}
+
+// IsOver is true after a time by one of two clocks: the timers of a paused machine stand still, and its wall clock may be set back.
+func IsOver(end time.Time) bool {
+	now := time.Now()
+	return now.After(end) || now.Round(0).After(end.Round(0))
 }
 
 // Late returns the error of a call that was not sent. what begins the message.
@@ -74,8 +84,8 @@ const again = time.Second
 // RetryAfter is how long to wait before the call is made anew, see failure.RetryAfter.
 func (e *Error) RetryAfter() time.Duration { return again }
 
-// Transport returns a transport that sends requests by next, nil for http.DefaultTransport, but those that change something only if Check
-// permits it.
+// Transport returns a transport that sends requests by next, nil for http.DefaultTransport, but those that change something only if the
+// fences permit it.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -91,7 +101,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
 		return t.next.RoundTrip(r)
 	}
-	if err := Check(r.Context()); err != nil {
+	if err := Send(r.Context()); err != nil {
 		if r.Body != nil {
 			r.Body.Close() // as the contract of RoundTripper demands
 		}

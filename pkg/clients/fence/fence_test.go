@@ -21,8 +21,16 @@ func TestTransport(t *testing.T) {
 	served := 0
 	vendor := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	t.Cleanup(vendor.Close)
-	open := fence.Until(time.Now().Add(time.Hour), "the creation")
-	closed := fence.Until(time.Now().Add(-time.Second), "the creation")
+	until := func(d time.Duration) fence.Fence {
+		end := time.Now().Add(d)
+		return func() error {
+			if fence.IsOver(end) {
+				return fence.Late("the creation began too long ago")
+			}
+			return nil
+		}
+	}
+	open, closed := until(time.Hour), until(-time.Second)
 	for name, tc := range map[string]struct {
 		method string
 		fences []fence.Fence
@@ -39,9 +47,13 @@ func TestTransport(t *testing.T) {
 		for _, f := range tc.fences {
 			ctx = fence.With(ctx, f)
 		}
-		before := served
+		before, reported := served, 0
+		ctx = fence.OnSend(ctx, func() { reported++ })
 		err := send(ctx, tc.method, vendor.URL)
 		_, late := errors.AsType[*fence.Error](err)
+		if reads := tc.method == http.MethodGet; (reported > 0) != (tc.sent && !reads) {
+			t.Errorf("%s: %d calls are reported", name, reported)
+		}
 		if sent := served > before; sent != tc.sent || late == tc.sent || late != (failure.Of(err).Reason == failure.CallTooLate) {
 			t.Errorf("%s: sent: %t, want %t: %v", name, sent, tc.sent, err)
 		}

@@ -116,7 +116,7 @@ func (l *Limiter) Do(ctx context.Context, send func(context.Context) error) (err
 	}
 	r := response{} // a panic reveals nothing about the external system
 	defer func() { c.end(r) }()
-	if err = fence.Check(ctx); err == nil { // time passed while the call waited for its turn
+	if err = fence.Send(ctx); err == nil { // time passed while the call waited for its turn
 		err = send(ctx)
 	}
 	r = classify(err)

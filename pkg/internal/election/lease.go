@@ -8,15 +8,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
 )
@@ -27,8 +32,13 @@ const (
 	renewDeadline = 10 * time.Second // of the holder, until it gives up
 )
 
-// Join makes the controllers of a manager run only while this process holds the lease. The log says who holds it.
-func Join(o *ctrl.Options, config *rest.Config, log logr.Logger, namespace, name string) (*Lease, error) {
+// Join makes the controllers of a manager run only while this process holds the lease. The log says who holds it. The lease is in the
+// namespace of the pod, else in bowline-system.
+func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Logger, name string) (*Lease, error) {
+	namespace, err := namespaceOf(ctx, config)
+	if err != nil {
+		return nil, err
+	}
 	lease, err := newLease(config, log, namespace, name)
 	o.LeaderElection, o.LeaderElectionResourceLockInterface = true, lease
 	o.LeaseDuration, o.RenewDeadline = new(duration), new(renewDeadline)
@@ -40,7 +50,7 @@ func Join(o *ctrl.Options, config *rest.Config, log logr.Logger, namespace, name
 // A Lease is the lock of a leader election that knows until when this process holds it.
 type Lease struct {
 	resourcelock.Interface
-	until  atomic.Pointer[time.Time] // by the wall clock; nil: never held, or released
+	until  atomic.Pointer[time.Time] // nil: never held, or released
 	log    logr.Logger
 	holder string // another one, that the log names
 }
@@ -51,7 +61,7 @@ func newLease(config *rest.Config, log logr.Logger, namespace, name string) (*Le
 	if err != nil {
 		return nil, err
 	}
-	config = rest.AddUserAgent(config, "leader-election")
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = renewDeadline / 2 // so that one lost answer does not cost the lease
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -92,7 +102,7 @@ func (l *Lease) store(ctx context.Context, record resourcelock.LeaderElectionRec
 		l.until.Store(nil) // before another process may take over
 		return write(ctx, record)
 	}
-	until := time.Now().Round(0).Add(duration)
+	until := time.Now().Add(duration)
 	err := write(ctx, record)
 	if err == nil && l.until.Swap(&until) == nil {
 		l.log.Info("This process holds the lease, and reconciles")
@@ -102,8 +112,27 @@ func (l *Lease) store(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // Fence returns an error when other processes may hold the lease: they cannot know that this one was frozen and goes on.
 func (l *Lease) Fence() error {
-	if until := l.until.Load(); until == nil || time.Now().Round(0).After(*until) {
+	if until := l.until.Load(); until == nil || fence.IsOver(*until) {
 		return fence.Late("this process does not hold its lease any more")
 	}
 	return nil
+}
+
+// namespaceOf returns the namespace of the lease: the pod's own, or else bowline-system, which it creates if necessary. A
+// process without the right to create namespaces runs in an existing one.
+func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
+	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	name := strings.TrimSpace(string(content))
+	if err != nil || name == "" {
+		name = "bowline-system"
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return "", fmt.Errorf("creating client: %w", err)
+	}
+	err = c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
+		return name, nil
+	}
+	return "", fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

@@ -233,7 +233,7 @@ func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details Conne
 		err := retry.OnError(persistence, isRetriable, func() error {
 			return r.write(lasting, p, details, connection.CreationMarks(p.managed))
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, connection.ErrRotated) {
 			return r.keepUnpublished(ctx, p, details, err)
 		}
 	}

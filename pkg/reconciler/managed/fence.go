@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -16,33 +17,30 @@ import (
 // Default: nothing.
 func WithFence(f fence.Fence) ReconcilerOption { return func(r *Reconciler) { r.fence = f } }
 
-const creationTooLate = "the creation began too long ago"
-
-// fenceCreation returns a context for the calls of a creation, for a process that may have been frozen: they begin within half of the
-// consistency window, and end within three quarters, while another process that took over still waits for their result. A creation in the
-// background may go on for longer: once its first request is sent, the resource can be found (N87).
+// fenceCreation returns a context for the calls of a creation, for a process that may have been frozen: the first is sent within half of the
+// consistency window, the last within three quarters, while another process that took over still waits for their result. A creation in the
+// background may go on for longer: once its first call is sent, the resource can be found (N87).
 func (r *Reconciler) fenceCreation(ctx context.Context, p *pass) (context.Context, context.CancelFunc) {
-	real := time.Now().Add(-r.sinceBegin(p)) // when the creation began
-	begin, end := real.Add(r.consistency/2), real.Add(r.consistency*3/4)
-	var passed atomic.Int32
+	began, sent := time.Now().Add(-r.sinceBegin(p)), atomic.Int32{}
+	ctx = fence.OnSend(ctx, func() { sent.Add(1) })
 	ctx = fence.With(ctx, func() error {
-		until := end
-		switch n := passed.Load(); {
-		case n == 0:
-			until = begin
-		case n > 1 && r.callTimeout > 0:
+		part := 2 * r.consistency / 4
+		if sent.Load() > 0 {
+			part = 3 * r.consistency / 4
+		}
+		if sent.Load() > 0 && r.callTimeout > 0 || !fence.IsOver(began.Add(part)) {
 			return nil
 		}
-		err := fence.Until(until, creationTooLate)()
-		if err == nil {
-			passed.Add(1)
+		late := fence.Late("the creation began too long ago: if that lasts, the provider has to declare a longer Kind.Lag")
+		if sent.Load() > 0 { // the resource may exist
+			return failure.OutcomeUnknown(late)
 		}
-		return err
+		return late
 	})
 	if r.callTimeout > 0 {
 		return ctx, func() {}
 	}
-	return context.WithDeadline(ctx, end)
+	return context.WithDeadline(ctx, began.Add(3*r.consistency/4))
 }
 
 // sinceBegin is how long ago the pending creation began. Another process knows that only by its mark, whose precision is a second.

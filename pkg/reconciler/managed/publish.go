@@ -5,12 +5,12 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/pkg/connection"
@@ -50,7 +50,7 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	if err == nil && len(details) > 0 {
 		err = r.write(ctx, p, details, nil)
 	}
-	if apierrors.IsConflict(err) { // the details may be former ones
+	if errors.Is(err, connection.ErrRotated) { // the details may be former ones
 		return flow.Conflicted()
 	}
 	if err != nil {
@@ -61,15 +61,15 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// write writes the connection Secret, and remembers it for the rest of the pass. It returns a conflict if another process rotated the
-// credentials since they were given to the client, lest it restore the former ones.
+// write writes the connection Secret, and remembers it for the rest of the pass. It returns
+// connection.ErrRotated if another process rotated the credentials since they were given to the client, lest it restore the former ones.
 func (r *Reconciler) write(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) error {
 	secret, err := r.ownSecret(ctx, p)
 	if err != nil {
 		return err
 	}
 	if given := p.rotation.given; p.published == nil && given != nil && rotatedAt(secret).After(*given) {
-		return connection.Rotated(secret)
+		return connection.ErrRotated
 	}
 	secret, err = r.secrets.Publish(ctx, p.managed, secret, details, annotations)
 	if err == nil {
