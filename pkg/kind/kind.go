@@ -103,7 +103,7 @@ type Kind[C, P, O, V any] struct {
 	// always sets if Request.Secrets has one. Where the user refers to no Secret, Bowline can replace the value on request (N50).
 	Rotates  []string
 	Overlaps bool                       // Update can keep the values that it replaces for Request.Overlap (N59)
-	Lag      time.Duration              // how long the vendor may return the state before a change; Create has 3/4 of it (N87). Default: 10 seconds
+	Lag      time.Duration              // how long the vendor may return the state before a change, 10 seconds or more
 	Options  []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
 }
 

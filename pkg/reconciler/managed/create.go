@@ -79,9 +79,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 			return rejected(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
 		}
 	}
-	fenced, cancel := r.fenceCreation(ctx, p)
-	o := flow.Run(fenced, p, r.proveOwnership, r.perform(verbCreate))
-	cancel()
+	o := flow.Run(r.fenceCreation(ctx, p), p, r.proveOwnership, r.perform(verbCreate))
 	if len(initial) > 0 {
 		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec()) }); err != nil {
 			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))

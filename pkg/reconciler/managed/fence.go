@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -18,29 +17,18 @@ import (
 func WithFence(f fence.Fence) ReconcilerOption { return func(r *Reconciler) { r.fence = f } }
 
 // fenceCreation returns a context for the calls of a creation, for a process that may have been frozen: the first is sent within half of the
-// consistency window, the last within three quarters, while another process that took over still waits for their result. A creation in the
-// background may go on for longer: once its first call is sent, the resource can be found (N87).
-func (r *Reconciler) fenceCreation(ctx context.Context, p *pass) (context.Context, context.CancelFunc) {
-	began, sent := time.Now().Add(-r.sinceBegin(p)), atomic.Int32{}
-	ctx = fence.OnSend(ctx, func() { sent.Add(1) })
-	ctx = fence.With(ctx, func() error {
-		part := 2 * r.consistency / 4
-		if sent.Load() > 0 {
-			part = 3 * r.consistency / 4
-		}
-		if sent.Load() > 0 && r.callTimeout > 0 || !fence.IsOver(began.Add(part)) {
+// consistency window, while another process that took over still waits for its result. How long the external system takes, and later calls,
+// are not limited: once the first is sent, the resource can be found (N87).
+func (r *Reconciler) fenceCreation(ctx context.Context, p *pass) context.Context {
+	end := time.Now().Add(r.consistency/2 - r.sinceBegin(p))
+	var sent atomic.Bool
+	ctx = fence.OnSend(ctx, func() { sent.Store(true) })
+	return fence.With(ctx, func() error {
+		if sent.Load() || !fence.IsOver(end) {
 			return nil
 		}
-		late := fence.Late("the creation began too long ago: if that lasts, the provider has to declare a longer Kind.Lag")
-		if sent.Load() > 0 { // the resource may exist
-			return failure.OutcomeUnknown(late)
-		}
-		return late
+		return fence.Late("the creation began too long ago")
 	})
-	if r.callTimeout > 0 {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, began.Add(3*r.consistency/4))
 }
 
 // sinceBegin is how long ago the pending creation began. Another process knows that only by its mark, whose precision is a second.

@@ -80,8 +80,7 @@ func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
 }
 
 // WithConsistencyWindow sets how long after the beginning of an interrupted creation a TypedCreateFinder that finds nothing proves
-// nothing, because the creation may be in progress or lookups stale (N26). Create has to end within three quarters of it, unless it runs in the
-// background (N87). Default: 30 seconds, at least the grace period.
+// nothing, because the creation may be in progress or lookups stale (N26). Create is called within half of it (N87). Default: 30 seconds, at least the grace period.
 func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }

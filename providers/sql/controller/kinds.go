@@ -178,7 +178,6 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
 		func(d *postgresql.Database) map[string]string { return d.Labels }, func(*v1alpha1.DatabaseParameters) bool { return true }, nil)
 	create := k.Create
-	k.Lag = copying
 	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
 		full := r.Want
 		r.Want.AllowConnections, r.Want.ConnectionLimit = ptr.To(false), ptr.To(unfinishedLimit(r.Object))

@@ -45,9 +45,6 @@ const (
 	tenantIncomplete = "INCOMPLETE"
 )
 
-// copying is the time for what a creation takes at most, see kind.Kind.Lag: it copies a template, and waits for a checkpoint.
-const copying = 40 * time.Second
-
 // foreignOwner stands for the owner of a database without labels that is not the tenant's.
 const foreignOwner = "unknown"
 
@@ -56,7 +53,6 @@ type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
 		Identity: kind.ByName,
-		Lag:      copying,
 		Get:      getTenant,
 		Create: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 			if err := ensureTenant(ctx, s, r); err != nil {
