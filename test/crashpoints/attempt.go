@@ -165,6 +165,7 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 		}
 		return why, err
 	}
+	process.Wake() // to freeze it while it ends would only delay the end
 	return why, errors.Join(err, stop())
 }
 

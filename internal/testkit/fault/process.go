@@ -89,8 +89,9 @@ type Process struct {
 	crashed  bool
 	finished bool          // crashed or frozen, and the last request was served
 	frozen   chan struct{} // closed by Wake; nil before the process is frozen
-	polls    int           // reads since the last change
-	last     time.Time     // of a request, or of Begin
+	woken    bool
+	polls    int       // reads since the last change
+	last     time.Time // of a request, or of Begin
 }
 
 // Request counts a request that something else sends. The sender returns refuse instead of sending, or lose instead of the answer.
@@ -151,7 +152,10 @@ func (p *Process) send(request string, send func() (*http.Response, error)) (*ht
 func (p *Process) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen, p.finished = make(chan struct{}), true
+	p.finished = true
+	if p.frozen == nil {
+		p.frozen = make(chan struct{})
+	}
 }
 
 // awaitWake holds the requests of a frozen process.
@@ -175,12 +179,17 @@ func (p *Process) Lease() error {
 	return nil
 }
 
-// Wake lets a frozen process go on, once.
+// Wake lets a frozen process go on. One that is not frozen yet will not be held any more.
 func (p *Process) Wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	close(p.frozen)
-	p.polls, p.last = 0, time.Now()
+	if p.frozen == nil {
+		p.frozen = make(chan struct{})
+	}
+	if !p.woken {
+		close(p.frozen)
+	}
+	p.woken, p.polls, p.last = true, 0, time.Now()
 }
 
 // count returns the fault at a request, and whether the process is alive to send it. A CrashAfter refuses all
