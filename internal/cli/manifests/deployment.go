@@ -12,10 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 )
@@ -36,8 +33,7 @@ const (
 func (d deployment) objects() ([]*unstructured.Unstructured, error) {
 	meta := metav1.ObjectMeta{Namespace: plane.SystemNamespace, Name: plane.ControllersAccount, Labels: labels()}
 	selector := &metav1.LabelSelector{MatchLabels: labels()}
-	var all []*unstructured.Unstructured
-	for _, o := range []runtime.Object{
+	return plane.Bare(
 		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &d.Replicas, Selector: selector,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: d.pod(selector)},
@@ -45,21 +41,7 @@ func (d deployment) objects() ([]*unstructured.Unstructured, error) {
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector: selector, MaxUnavailable: new(intstr.FromInt32(1)),
 		}},
-	} {
-		kind, err := apiutil.GVKForObject(o, scheme.Scheme)
-		if err != nil {
-			return nil, err
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return nil, err
-		}
-		delete(content, "status")
-		u := &unstructured.Unstructured{Object: content}
-		u.SetGroupVersionKind(kind)
-		all = append(all, u)
-	}
-	return all, nil
+	)
 }
 
 func labels() map[string]string {

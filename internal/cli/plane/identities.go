@@ -118,7 +118,7 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team.Group}},
 			RoleRef:    roleRef("ClusterRole", personas.Browse),
 		})
-	return bare(objects)
+	return Bare(objects...)
 }
 
 // controllersIdentity returns the objects of the controllers' account in the order in which they can be created.
@@ -143,8 +143,8 @@ func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// bare converts objects for server-side apply: with kinds, and without fields of the server, which would be applied as empty.
-func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
+// Bare converts objects for server-side apply: with kinds, and without fields of the server, which would be applied as empty.
+func Bare(objects ...runtime.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
 		kind, err := apiutil.GVKForObject(o, clientgoscheme.Scheme)
@@ -156,7 +156,9 @@ func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("encoding %T: %w", o, err)
 		}
 		unstructured.RemoveNestedField(content, "status")
-		unstructured.RemoveNestedField(content, "spec")
+		if spec, ok := content["spec"].(map[string]any); ok && len(spec) == 0 {
+			delete(content, "spec")
+		}
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 		u := &unstructured.Unstructured{Object: content}
 		u.SetGroupVersionKind(kind)
