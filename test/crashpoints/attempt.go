@@ -36,7 +36,8 @@ import (
 const (
 	patience     = time.Minute // how long an operation may take, and how long its recovery
 	pollInterval = 100 * time.Millisecond
-	window       = 100 * time.Millisecond // how long an interrupted create may be in progress. Here it never is.
+	grace        = 100 * time.Millisecond
+	window       = 2 * time.Second // its half is enough to record that a creation begins, also while other tests use the processors
 )
 
 // An attempt is one run of an operation at an empty site, by a process with a fault.
@@ -202,7 +203,7 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 	for _, setup := range t.setups() {
 		if err == nil { // with short intervals, so that recovery is fast
 			err = setup(mgr, managed.WithPollInterval(pollInterval), managed.WithBackoff(pollInterval/2, 2*pollInterval),
-				managed.WithCreationGracePeriod(window), managed.WithConsistencyWindow(window), managed.WithFence(process.Lease))
+				managed.WithCreationGracePeriod(grace), managed.WithConsistencyWindow(window), managed.WithFence(process.Lease))
 		}
 	}
 	if err != nil {
