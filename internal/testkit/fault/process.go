@@ -90,8 +90,8 @@ type Process struct {
 	finished bool          // crashed or frozen, and the last request was served
 	frozen   chan struct{} // closed by Wake; nil before the process is frozen
 	woken    bool
-	polls    int       // reads since the last change
-	last     time.Time // of a request, or of Begin
+	reads    map[string]int // since the last change
+	last     time.Time      // of a request, or of Begin
 }
 
 // Request counts a request that something else sends. The sender returns refuse instead of sending, or lose instead of the answer.
@@ -189,7 +189,7 @@ func (p *Process) Wake() {
 	if !p.woken {
 		close(p.frozen)
 	}
-	p.woken, p.polls, p.last = true, 0, time.Now()
+	p.woken, p.reads, p.last = true, nil, time.Now()
 }
 
 // count returns the fault at a request, and whether the process is alive to send it. A CrashAfter refuses all
@@ -202,12 +202,15 @@ func (p *Process) count(request string) (k Kind, alive bool) {
 	}
 	p.last = time.Now()
 	if isRead(request) {
-		p.polls++
+		if p.reads == nil {
+			p.reads = map[string]int{}
+		}
+		p.reads[request]++
 		if n := len(p.met); n > 0 && p.met[n-1].Request == request {
 			return "", true
 		}
 	} else {
-		p.polls = 0
+		p.reads = nil
 	}
 	if p.times == nil {
 		p.times = map[string]int{}
@@ -244,8 +247,18 @@ func (p *Process) Finished() bool { return p.read(func() bool { return p.finishe
 // Reached is true once the fault happened.
 func (p *Process) Reached() bool { return p.read(func() bool { return p.reached }) }
 
-// Polled is true if the process read everything again since its last change.
-func (p *Process) Polled() bool { return p.read(func() bool { return p.polls >= 3 }) }
+// Polled is true if the process read everything again since its last change: something for the third time, since a pass may read twice what
+// it changes in the end.
+func (p *Process) Polled() bool {
+	return p.read(func() bool {
+		for _, n := range p.reads {
+			if n >= 3 {
+				return true
+			}
+		}
+		return false
+	})
+}
 
 // Silent is true if the process sent no request for a while.
 func (p *Process) Silent(a time.Duration) bool {
