@@ -13,6 +13,9 @@ export CGO_ENABLED := 0
 GO    ?= go
 TOOL  := $(GO) tool -modfile=tools/go.mod
 
+# Programs whose dependencies the product's users must not get.
+MODULES := deploy/image
+
 # The version comes from git; a source archive without git says "devel".
 VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 KUBERNETES  = $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -32,6 +35,18 @@ help: ## List the targets
 build: ## Build bin/bowline
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bowline ./cmd/bowline
 
+# With -trimpath, so that it does not depend on the folders of the machine; all is compiled once more for it.
+.PHONY: image
+image: ## Build the container image in bin/image, without a container engine (PLATFORMS="linux/amd64 linux/arm64" PUSH=registry.example.org/bowline:v1)
+	@mkdir -p bin/image
+	@programs=(); for platform in $(or $(PLATFORMS),linux/amd64 linux/arm64); do \
+		program="$(CURDIR)/bin/image/bowline-$${platform//\//-}"; echo "building $$program"; \
+		GOOS=$${platform%%/*} GOARCH=$${platform##*/} $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$program" ./cmd/bowline; \
+		programs+=("$$platform=$$program"); \
+	done; \
+	cd deploy/image && $(GO) run . --name bowline --version '$(VERSION)' --created "$$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
+		--source https://github.com/bowline-dev/bowline --out '$(CURDIR)/bin/image' $(if $(PUSH),--push '$(PUSH)') "$${programs[@]}"
+
 .PHONY: quickstart
 quickstart: ## From a six-line claim to a running PostgreSQL server
 	.ci/ensure-servers
@@ -49,6 +64,7 @@ test contract: export GOGC = 300
 test: ## Run all tests; installs PostgreSQL, Redis and Prometheus if they are missing
 	.ci/ensure-servers prometheus
 	$(GO) test -timeout 25m ./...
+	@for module in $(MODULES); do (cd "$$module" && $(GO) test -timeout 25m ./...); done
 
 .PHONY: contract
 contract: ## Run all tests and check what they prove of docs/contract.md

@@ -29,7 +29,7 @@ func definitions(root fs.FS) ([]string, error) {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			return skipDir(root, name)
+			return skipDir(name)
 		case path.Base(path.Dir(name)) != "crds" || path.Ext(name) != ".yaml":
 			return nil
 		}

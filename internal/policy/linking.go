@@ -113,7 +113,7 @@ func brokenLinks(root fs.FS) ([]string, error) {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			return skipDir(root, name)
+			return skipDir(name)
 		case path.Ext(name) != ".md":
 			return nil
 		}

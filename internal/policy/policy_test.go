@@ -348,8 +348,6 @@ func TestLoadLeavesOut(t *testing.T) {
 		"a/a.go":          {Data: []byte("package a\n")},
 		"a/testdata/b.go": {Data: []byte("not go")},
 		".hidden/c.go":    {Data: []byte("not go")},
-		"tools/go.mod":    {Data: []byte("module m\n")},
-		"tools/d.go":      {Data: []byte("not go")},
 		"a/README.md":     {Data: []byte("text")},
 	})
 	if err != nil {

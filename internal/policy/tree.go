@@ -79,7 +79,7 @@ func (t tree) has(folder string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return within(f.dir(), folder) })
 }
 
-// load parses every Go file below the root, but for testdata, hidden folders and modules of their own.
+// load parses every Go file below the root, but for testdata and hidden folders.
 func load(root fs.FS) (tree, error) {
 	var t tree
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -87,7 +87,7 @@ func load(root fs.FS) (tree, error) {
 			return err
 		}
 		if entry.IsDir() {
-			return skipDir(root, name)
+			return skipDir(name)
 		}
 		if path.Ext(name) != ".go" {
 			return nil
@@ -102,15 +102,12 @@ func load(root fs.FS) (tree, error) {
 	return t, err
 }
 
-func skipDir(root fs.FS, name string) error {
+func skipDir(name string) error {
 	if name == "." {
 		return nil
 	}
 	base := path.Base(name)
 	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
-		return fs.SkipDir
-	}
-	if _, err := fs.Stat(root, path.Join(name, "go.mod")); err == nil {
 		return fs.SkipDir
 	}
 	return nil

@@ -1,0 +1,56 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+)
+
+// removeLayout removes the layout in a folder, if there is one.
+func removeLayout(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, "oci-layout"))
+	if err == nil {
+		return os.RemoveAll(dir)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		return fmt.Errorf("%s has files that are not an image: choose another folder with --out", dir)
+	}
+	return nil
+}
+
+// store writes the image to a folder: name/ in the OCI layout, its archive name.tar, and the list of parts for each platform.
+func (o options) store(image v1.ImageIndex, folder string) error {
+	dir := filepath.Join(folder, o.name)
+	if err := removeLayout(dir); err != nil {
+		return err
+	}
+	written, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	// The names that docker, podman and containerd give the image when they read the archive.
+	names := map[string]string{
+		"org.opencontainers.image.ref.name": o.version,
+		"io.containerd.image.name":          o.name + ":" + o.version,
+	}
+	if err := written.AppendIndex(image, layout.WithAnnotations(names)); err != nil {
+		return err
+	}
+	for _, p := range o.programs {
+		bom, err := o.billOfMaterials(p)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, o.name+"-"+p.platform.OS+"-"+p.platform.Architecture+".cdx.json"), bom, 0o644); err != nil {
+			return err
+		}
+	}
+	return packFolder(dir, filepath.Join(folder, o.name+".tar"), o.created)
+}
