@@ -75,10 +75,13 @@ func (f finding) problem() error {
 
 // check notes what is lacking, and returns whether the controllers can run.
 func (d *definitions) check(ctx context.Context) (usable bool) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var f finding
-	f.lacks, f.err = d.checker.Check(ctx)
+	f.lacks, f.err = d.checker.Check(limited)
+	if ctx.Err() != nil {
+		return false // the process ends
+	}
 	usable = f.err == nil && !slices.ContainsFunc(f.lacks, func(l crd.Lack) bool { return !l.IsServed })
 	if usable && d.setup != nil {
 		f.err = d.checker.Discover()
@@ -86,6 +89,8 @@ func (d *definitions) check(ctx context.Context) (usable bool) {
 	}
 	before, problem := d.found.Swap(&f), f.problem()
 	switch news := before == nil || !slices.Equal(before.lacks, f.lacks) || (before.err == nil) != (f.err == nil); {
+	case f.err != nil && news:
+		d.log.Error(problem, "The definitions of the API server cannot be checked")
 	case problem != nil && news:
 		d.log.Error(problem, "The API server lacks definitions: let an administrator apply what bowline crds prints")
 	case before != nil && news:

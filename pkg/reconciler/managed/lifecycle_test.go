@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +268,13 @@ func TestRequests(t *testing.T) {
 	play(t, scripts{
 		"a request for an object that is gone ends quietly (R16)": {func(s *stage) { s.begin(); strike(s.env, s.thing()) }, pass,
 			requeued(0, 0), called("")},
+		"an etcd that is away is no fault of what the provider reports (R17)": {statusFails(1, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown, Message: "rpc error: code = Unavailable desc = EOF",
+		}}), func(s *stage) {
+			if s.tryPass() == nil {
+				s.t.Error("the pass is not tried again at once")
+			}
+		}, pass, sees(ready), emitted(managed.ReasonCreated)},
 		"a status that could not be written is no success (R17, R199)": {statusAway, func(s *stage) {
 			if s.tryPass() == nil {
 				s.t.Error("the pass should be repeated")
@@ -301,12 +309,18 @@ func TestRequests(t *testing.T) {
 }
 
 // statusAway makes the API server refuse to write the status.
-func statusAway(s *stage) {
-	s.fault = func(request string) (refuse, lose error) {
-		if strings.HasSuffix(request, "/status") {
-			return errors.New("the API server is away"), nil
+func statusAway(s *stage) { s.play(statusFails(-1, errors.New("the API server is away"))) }
+
+// statusFails makes the API server answer the next writes of the status with an error, all if times is negative.
+func statusFails(times int, err error) act {
+	return func(s *stage) {
+		s.fault = func(request string) (refuse, lose error) {
+			if strings.HasSuffix(request, "/status") && times != 0 {
+				times--
+				return err, nil
+			}
+			return nil, nil
 		}
-		return nil, nil
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *Reconciler) store(ctx context.Context, p *pass, o outcome) (_ outcome, 
 	if !unchanged || p.managed != mg { // each of these replaces the object that it changes
 		overtaken, err = r.writeStatus(ctx, p)
 	}
-	if unfit := whyUnfit(err); unfit != nil {
+	if unfit := whyUnfit(p.managed, err); unfit != nil {
 		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
 	} else if err == nil {
 		p.memory.unfit = nil

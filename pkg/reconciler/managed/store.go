@@ -101,17 +101,29 @@ func beside(o outcome, unfit error) outcome {
 	return o
 }
 
-// whyUnfit describes an error about what the provider reports in the status, such as that the schema refuses it or that it is too large;
-// nil for an error that has another cause. It leaves out values, which may be secret.
-func whyUnfit(err error) error {
+// mostStored is the size in bytes that etcd and the API server store of an object for certain. Beyond it an error without a reason tells
+// that the object is too large; below it, that etcd is away.
+const mostStored = 1 << 20
+
+// whyUnfit describes an error about what the provider reports in the status of an object, such as that the schema refuses it or that it is
+// too large; nil for an error that has another cause. It leaves out values, which may be secret.
+func whyUnfit(mg resource.Managed, err error) error {
+	if err == nil {
+		return nil
+	}
 	if fields := unfitFields(err); len(fields) > 0 {
 		return fmt.Errorf("the schema of this kind refuses what the provider reports in %s, which stays as it was: install the CRD that "+
 			"belongs to the provider; if that is installed, report it to the provider's authors (an integer beyond 9223372036854775807 needs "+
 			"a field of type string)", strings.Join(fields, ", "))
 	}
 	_, noJSON := errors.AsType[*json.UnsupportedValueError](err)
+	tooLarge := apierrors.IsRequestEntityTooLargeError(err)
 	answer, ok := errors.AsType[*apierrors.StatusError](err)
-	if code := int32(http.StatusInternalServerError); noJSON || apierrors.IsRequestEntityTooLargeError(err) || ok && answer.ErrStatus.Code == code {
+	if ok && answer.ErrStatus.Code == http.StatusInternalServerError {
+		content, _ := json.Marshal(mg)
+		tooLarge = len(content) > mostStored
+	}
+	if noJSON || tooLarge {
 		return fmt.Errorf("what the provider reports cannot be stored, and the status stays as it was: report it to the provider's authors: %w", err)
 	}
 	return nil
