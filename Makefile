@@ -47,6 +47,10 @@ image: ## Build the container image in bin/image, without a container engine (PL
 	cd deploy/image && $(GO) run . --name bowline --version '$(VERSION)' --created "$$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
 		--source https://github.com/bowline-dev/bowline --out '$(CURDIR)/bin/image' $(if $(PUSH),--push '$(PUSH)') "$${programs[@]}"
 
+.PHONY: kubernetes
+kubernetes: ## Build bin/kubernetes, the servers of a Kubernetes control plane for tests
+	cd test/kubernetes/servers && $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/kubernetes' .
+
 .PHONY: quickstart
 quickstart: ## From a six-line claim to a running PostgreSQL server
 	.ci/ensure-servers
@@ -94,6 +98,11 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 	BOWLINE_CLAIMS_SERVERS=$${BOWLINE_CLAIMS_SERVERS:-20} BOWLINE_CLAIMS_DATABASES=$${BOWLINE_CLAIMS_DATABASES:-480} \
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+
+.PHONY: test-kubernetes
+test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWLINE_FREEZES, BOWLINE_OBJECTS, BOWLINE_SEED)
+	BOWLINE_FREEZES=$${BOWLINE_FREEZES:-10} $(GO) test -count=1 -timeout 1h -v -run TestFailures ./test/kubernetes | \
+		sed -u -E -e '/^ *(=== |PASS|ok )/d' -e 's/^    //'
 
 .PHONY: backup-proof
 backup-proof: ## Restore the backup of 200 claims under load beside the original (BOWLINE_BACKUP_CLAIMS)

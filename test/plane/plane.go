@@ -206,13 +206,19 @@ func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check
 	testkit.Within(t, limit, what, func() error { return check(ctx) })
 }
 
-// build builds the program unless it is up to date. Other test binaries wait: two links would overwrite each other's file.
+// build builds the program unless it is up to date.
 var build = sync.OnceValues(func() (string, error) {
+	root, err := Make("build")
+	return filepath.Join(root, "bin", "bowline"), err
+})
+
+// Make makes a target in the checkout, and returns its root. Other test binaries wait: two links would overwrite each other's file.
+func Make(target string) (root string, err error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("finding the module: %w", err)
 	}
-	root := strings.TrimSpace(string(out))
+	root = strings.TrimSpace(string(out))
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("bowline-build-%d.lock", os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("opening the lock of the build: %w", err)
@@ -221,13 +227,13 @@ var build = sync.OnceValues(func() (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("waiting for another build: %w", err)
 	}
-	cmd := exec.Command("make", "--no-print-directory", "build")
+	cmd := exec.Command("make", "--no-print-directory", target)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building bowline: %w\n%s", err, out)
+		return "", fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
-	return filepath.Join(root, "bin", "bowline"), nil
-})
+	return root, nil
+}
 
 // Build builds bin/bowline in the checkout unless it is up to date.
 func Build() error {

@@ -15,6 +15,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,8 +46,6 @@ func (*beat) NeedLeaderElection() bool { return true }
 func (b *beat) Start(ctx context.Context) error {
 	host, _ := os.Hostname() // for people
 	holder, failed := fmt.Sprintf("%s/%d", host, os.Getpid()), false
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
-	_ = b.mgr.GetClient().Create(ctx, namespace) // it may exist; if it cannot be created the Lease cannot be written either
 	for ticker := time.NewTicker(interval); ; {
 		if err := b.renew(ctx, holder); err != nil && !failed && ctx.Err() == nil {
 			failed = true
@@ -73,7 +72,15 @@ func (b *beat) renew(ctx context.Context, holder string) error {
 	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
 	lease.SetNamespace(Namespace)
 	lease.SetName(Name)
-	return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), client.FieldOwner(Name), client.ForceOwnership)
+	apply := func() error {
+		return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), client.FieldOwner(Name), client.ForceOwnership)
+	}
+	err := apply()
+	if apierrors.IsNotFound(err) { // its namespace
+		_ = b.mgr.GetClient().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}) // without it the Lease fails again
+		return apply()
+	}
+	return err
 }
 
 // Stopped returns since when no controllers run, if that is so.

@@ -125,9 +125,9 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 func controllersIdentity(rules []rbacv1.PolicyRule) []runtime.Object {
 	everywhere, here := metav1.ObjectMeta{Name: ControllersAccount}, metav1.ObjectMeta{Name: ControllersAccount, Namespace: SystemNamespace}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}}
-	leases := []rbacv1.PolicyRule{{ // to elect a leader
+	leases := []rbacv1.PolicyRule{{ // to elect a leader, and to show that it works
 		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+		Verbs: []string{"get", "create", "update", "patch"},
 	}}
 	return []runtime.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},

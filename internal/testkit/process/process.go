@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
@@ -47,6 +48,8 @@ type Config struct {
 	Dir string
 	// Ready is part of the line that the program prints to its standard output when it is ready.
 	Ready string
+	// Check returns nil when the program is ready, for those that do not print it. Instead of Ready.
+	Check func(context.Context) error
 	// Limit is how long the program may take until it is ready. Default: a minute.
 	Limit time.Duration
 	// Failed is called if the program ends after it was ready, without Stop or Kill. Optional.
@@ -97,6 +100,13 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	limit := cmp.Or(c.Limit, startLimit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
 	defer cancel()
+	if c.Check != nil {
+		go func() {
+			if testkit.Poll(ctx, func() error { return c.Check(ctx) }) == nil {
+				close(ready)
+			}
+		}()
+	}
 	select {
 	case <-ready:
 		go p.watch(c.Failed)
@@ -114,7 +124,7 @@ func (p *Process) read(stdout io.Reader, word string, ready chan<- struct{}) {
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		switch {
 		case isReady:
-		case strings.Contains(lines.Text(), word):
+		case word != "" && strings.Contains(lines.Text(), word):
 			isReady = true
 			close(ready)
 		default:

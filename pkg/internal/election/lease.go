@@ -130,7 +130,10 @@ func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("creating client: %w", err)
 	}
-	err = c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err = c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); apierrors.IsNotFound(err) {
+		err = c.Create(ctx, namespace)
+	}
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
 		return name, nil
 	}

@@ -1,0 +1,210 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
+)
+
+// Whatever fails while many objects are created, each has one external resource in the end, and none is left when all are deleted (N87).
+func TestFailuresDuringCreations_N87(t *testing.T) {
+	w := newWorld(t)
+	frozen := func(f *failover) {
+		woken := f.leads.current.Load()
+		f.do(f.leads.signal(syscall.SIGSTOP))
+		f.takeover()
+		f.allReady()
+		f.do(f.leads.signal(syscall.SIGCONT))
+		select {
+		case <-woken.Exited(): // whatever it was about to send was sent
+		case <-time.After(patience):
+			f.t.Error("a process that woke without its lease does not end")
+		}
+	}
+	type failure struct {
+		name   string
+		during func(*failover)
+		limit  int32 // calls per second
+	}
+	all := []failure{
+		{name: "the leader stops", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGTERM)); f.takeover() }},
+		{name: "the leader is killed", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGKILL)); f.takeover() }},
+		{name: "an API server is killed", during: func(f *failover) { f.restart(w.APIServer[w.random.IntN(2)]) }},
+		{name: "an etcd is killed", during: func(f *failover) { f.restart(w.Etcd[w.random.IntN(3)]) }},
+		{name: "quorum is lost for 30 s", during: func(f *failover) {
+			f.do(w.Etcd[0].Kill())
+			f.do(w.Etcd[1].Kill())
+			<-time.After(30 * time.Second)
+			f.do(w.Etcd[0].Start())
+			f.do(w.Etcd[1].Start())
+		}},
+	}
+	for i := range setting(t, "BOWLINE_FREEZES", 1) {
+		name := "the leader is frozen past its lease " + strconv.Itoa(i+1)
+		all = append(all, failure{name: name, during: frozen}, failure{name: name + ", with limits", during: frozen, limit: 40})
+	}
+	for _, tc := range all {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &failover{world: w, t: t, objects: setting(t, "BOWLINE_OBJECTS", 200)}
+			f.limit(tc.limit)
+			f.leads = w.replica(t, "first")
+			f.identity = w.leader(t, "")
+			w.replica(t, "second")
+			f.create()
+			some := f.objects/20 + w.random.IntN(f.objects*2/3)
+			w.eventually(t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) error {
+				have, err := f.census(ctx)
+				if err == nil && len(have) < some {
+					err = fmt.Errorf("there are %d external resources", len(have))
+				}
+				return err
+			})
+			f.begin = time.Now()
+			tc.during(f)
+			f.allReady()
+			f.judge()
+			f.remove()
+		})
+	}
+}
+
+// A failover is one failure while objects are created.
+type failover struct {
+	*world
+
+	t        *testing.T
+	objects  int
+	leads    *replica
+	identity string // of it in the lease
+	begin    time.Time
+}
+
+func (f *failover) do(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// limit sets the calls per second that the ProviderConfig allows, 0 for any number.
+func (f *failover) limit(perSecond int32) {
+	f.t.Helper()
+	pc := &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	f.do(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(pc), pc))
+	pc.Spec.Limits = &xpv1.CallLimits{DeletionsPerMinute: new(int32(0))}
+	if perSecond > 0 {
+		pc.Spec.Limits.CallsPerSecond = new(perSecond)
+	}
+	f.do(f.client.Update(f.t.Context(), pc))
+}
+
+func (f *failover) create() {
+	f.t.Helper()
+	for i := range f.objects {
+		block := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
+		f.do(f.client.Create(f.t.Context(), &networkv1alpha3.Network{
+			ObjectMeta: metav1.ObjectMeta{Name: "net-" + strconv.Itoa(i)},
+			Spec:       networkv1alpha3.NetworkSpec{ForProvider: networkv1alpha3.NetworkParameters{CIDRBlock: &block}},
+		}))
+	}
+}
+
+// takeover waits until another process leads.
+func (f *failover) takeover() {
+	f.t.Helper()
+	f.leader(f.t, f.identity)
+	f.t.Logf("another process leads after %.1f s", time.Since(f.begin).Seconds())
+}
+
+// A server is one of the cluster's.
+type server interface {
+	Kill() error
+	Start() error
+}
+
+func (f *failover) restart(s server) {
+	f.t.Helper()
+	f.do(s.Kill())
+	f.allReady()
+	f.do(s.Start())
+}
+
+func (f *failover) list(ctx context.Context) ([]networkv1alpha3.Network, error) {
+	list := &networkv1alpha3.NetworkList{}
+	err := f.client.List(ctx, list)
+	return list.Items, err
+}
+
+func (f *failover) allReady() {
+	f.t.Helper()
+	f.eventually(f.t, patience, "all are Ready", func(ctx context.Context) error {
+		all, err := f.list(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if err := testkit.IsSettled(&all[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f.t.Logf("all are Ready after %.1f s", time.Since(f.begin).Seconds())
+}
+
+func (f *failover) census(ctx context.Context) (map[types.UID]int, error) {
+	all, err := f.project.Census(ctx)
+	return all["network"], err
+}
+
+// judge counts objects and external resources.
+func (f *failover) judge() {
+	f.t.Helper()
+	all, err := f.list(f.t.Context())
+	f.do(err)
+	var uids []types.UID
+	for _, n := range all {
+		uids = append(uids, n.UID)
+	}
+	have, err := f.census(f.t.Context())
+	f.do(err)
+	missing, superfluous := inspect.Compare(have, uids)
+	f.t.Logf("%d objects, %d without an external resource, %d external resources beyond one for each", len(all), missing, superfluous)
+	if len(all) != f.objects || missing+superfluous > 0 {
+		f.t.Error("something is missing, doubled or left over")
+	}
+}
+
+// remove deletes all objects, which leaves nothing.
+func (f *failover) remove() {
+	f.t.Helper()
+	f.do(f.client.DeleteAllOf(f.t.Context(), &networkv1alpha3.Network{}))
+	f.eventually(f.t, patience, "all are deleted", func(ctx context.Context) error {
+		all, err := f.list(ctx)
+		if err == nil && len(all) > 0 {
+			err = fmt.Errorf("%d objects are left", len(all))
+		}
+		return err
+	})
+	have, err := f.census(f.t.Context())
+	f.do(err)
+	if len(have) > 0 {
+		f.t.Errorf("%d external resources are left", len(have))
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubernetes runs Bowline against a real control plane of Kubernetes, with the manifests that it prints and the account in them.
+//
+// BOWLINE_OBJECTS is how many objects are created while something fails, and BOWLINE_FREEZES how often a leader is frozen.
+// BOWLINE_SEED repeats a run.
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
+	"github.com/bowline-dev/bowline/pkg/core"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/fcp"
+	"github.com/bowline-dev/bowline/providers/sql"
+	"github.com/bowline-dev/bowline/test/inspect"
+	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+const (
+	system   = "bowline-system"      // the namespace of the manifests
+	account  = "bowline-controllers" // of the controllers, and the name of their lease
+	project  = "quickstart"          // in the cloud, as in examples/quickstart
+	patience = 5 * time.Minute
+)
+
+// A world is a cluster in which Bowline is installed, and a cloud outside of it.
+type world struct {
+	*cluster.Cluster
+
+	t          *testing.T
+	client     client.WithWatch // an administrator's
+	cloud      *inspect.Cloud
+	project    *inspect.Project
+	bowline    string // the program
+	kubeconfig string // of the account of the controllers
+	random     *rand.Rand
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := plane.Make("build")
+	seed := setting(t, "BOWLINE_SEED", int(time.Now().UnixNano()))
+	t.Logf("seed %d", seed)
+	w := &world{
+		t: t, Cluster: cluster.Start(t), bowline: filepath.Join(root, "bin", "bowline"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
+		random: rand.New(rand.NewPCG(uint64(seed), 0)),
+	}
+	w.do(err)
+	scheme := runtime.NewScheme()
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	for _, p := range []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()} {
+		err = errors.Join(err, p.AddToScheme(scheme))
+	}
+	w.do(err)
+	w.client, err = client.NewWithWatch(w.Config, client.Options{Scheme: scheme})
+	w.do(err)
+	w.cloud, err = inspect.StartCloud(favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	w.do(err)
+	t.Cleanup(func() {
+		if err := w.cloud.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.install()
+	return w
+}
+
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	if os.Getenv(name) == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func (w *world) do(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eventually waits until check returns nil.
+func (w *world) eventually(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	testkit.Within(t, limit, what, func() error { return check(ctx) })
+}
+
+// install applies what bowline manifests prints, and what the quickstart's platform team applies.
+func (w *world) install() {
+	w.t.Helper()
+	cmd := exec.Command(w.bowline, "manifests", "--image", "registry.example.org/bowline:v1")
+	cmd.Stderr = os.Stderr
+	manifests, err := cmd.Output()
+	w.do(err)
+	w.apply(manifests)
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(7200))}}
+	holder := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: account}}
+	w.do(w.client.SubResource("token").Create(w.t.Context(), holder, token))
+	w.do(w.WriteKubeconfig(w.kubeconfig, token.Status.Token))
+
+	key, err := w.cloud.NewKey(w.t.Context(), project)
+	w.do(err)
+	w.project, err = inspect.NewProject(w.cloud.URL(), project, key)
+	w.do(err)
+	w.apply(w.example("namespace.yaml"))
+	w.do(w.client.Create(w.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "quickstart", Name: "favourite-cloud"}, StringData: map[string]string{"credentials": key},
+	}))
+	for _, file := range []string{"providerconfig.yaml", "class.yaml"} {
+		w.apply(w.example(file))
+	}
+}
+
+// example reads a file of the quickstart, for the cloud of this world.
+func (w *world) example(file string) []byte {
+	w.t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "examples", "quickstart", file))
+	w.do(err)
+	return bytes.ReplaceAll(content, []byte("http://127.0.0.1:7070"), []byte(w.cloud.URL()))
+}
+
+// apply applies objects of YAML as kubectl does, and waits until their definitions are served.
+func (w *world) apply(content []byte) {
+	w.t.Helper()
+	for documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := documents.Decode(o)
+		if err == io.EOF {
+			return
+		}
+		w.do(err)
+		if len(o.Object) == 0 {
+			continue
+		}
+		w.eventually(w.t, patience, "it is applied", func(ctx context.Context) error {
+			return w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl"), client.ForceOwnership)
+		})
+	}
+}
+
+// A replica is a process of the controllers that is started again when it ends, as a Deployment does.
+type replica struct {
+	current atomic.Pointer[process.Process]
+	config  process.Config
+}
+
+// replica starts a process with the account of the controllers and the flags of the manifests, until the end of t.
+func (w *world) replica(t *testing.T, name string) *replica {
+	t.Helper()
+	health := testkit.FreeAddress(t)
+	r := &replica{config: process.Config{
+		Args: []string{w.bowline, "controllers", "--kubeconfig", w.kubeconfig, "--leader-elect", "--install-crds=false", "--log-format=json",
+			"--health-listen=" + health, "--metrics-listen="},
+		Dir: filepath.Join(t.TempDir(), name), Check: func(ctx context.Context) error { return cluster.Get(ctx, "http://"+health+"/readyz") },
+		Detached: true,
+	}}
+	w.do(os.MkdirAll(r.config.Dir, 0o700))
+	first, err := process.Start(t.Context(), r.config)
+	w.do(err)
+	r.current.Store(first)
+	ended := make(chan error, 1)
+	go func() { ended <- r.supervise(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", name, r.current.Load().Log())
+		}
+	})
+	return r
+}
+
+// supervise starts the process again and again until ctx ends, and stops the last one.
+func (r *replica) supervise(ctx context.Context) error {
+	for {
+		select {
+		case <-r.current.Load().Exited():
+		case <-ctx.Done():
+			return r.current.Load().Stop()
+		}
+		if p, err := process.Start(ctx, r.config); err == nil { // else no API server answers
+			r.current.Store(p)
+		}
+	}
+}
+
+// signal sends a signal to the process.
+func (r *replica) signal(s syscall.Signal) error { return syscall.Kill(r.current.Load().PID(), s) }
+
+// leader waits until another process than one holds the lease, and returns its identity.
+func (w *world) leader(t *testing.T, another string) (identity string) {
+	t.Helper()
+	w.eventually(t, patience, "a process leads", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: account}, lease); err != nil {
+			return err
+		}
+		holder := lease.Spec.HolderIdentity
+		if holder == nil || *holder == "" || *holder == another {
+			return errors.New("no other process holds the lease")
+		}
+		identity = *holder
+		return nil
+	})
+	return identity
+}
