@@ -148,9 +148,9 @@ func renamedPlaces(t *testing.T, w *world) {
 	if n, kept := w.left(t, name, name+"-"), w.left(t, name+"-old", name); n != 1 || kept != had { // the privileges in pg_database are shared
 		t.Errorf("the new database has %d, the renamed one %d instead of %d", n, kept, had)
 	}
-	if err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	w.Eventually(t, "the new database is deleted", func(ctx context.Context) error { // while controllers change privileges in pg_database
+		return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
+	})
 	w.renameDatabase(t, name+"-old", name)
 	for _, mg := range all {
 		w.Eventually(t, mg.GetName()+" is deleted", testkit.Gone(w.Client, mg))
@@ -253,9 +253,9 @@ func replacedByEmpty(t *testing.T, w *world) {
 	w.merge(t, reads, `{"metadata":{"annotations":{%q:"again"}}}`, meta.AnnotationKeyReconcileRequestedAt)
 	w.handled(t, reads, "again")
 	w.reports(t, reads, `rename it back by ALTER DATABASE "vacant-old" RENAME TO "vacant"`)
-	if err := postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	w.Eventually(t, "the new database is deleted", func(ctx context.Context) error { // while controllers change privileges in pg_database
+		return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
+	})
 	w.renameDatabase(t, name+"-old", name)
 	w.Eventually(t, "the Grant is deleted", testkit.Gone(w.Client, reads))
 	w.asAdmin(t, name, `DROP ROLE "vacant-reader"`) // which would fail if it had privileges
