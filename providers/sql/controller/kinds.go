@@ -68,7 +68,10 @@ func kindOf[P, O, V any, T postgresql.Object[V]](
 			have, err := get[V, T](ctx, s, r.Object, r.Want)
 			if o, ok := r.Object.(kind.Object[P, O]); ok && places != nil && mayBeElsewhere(o, have, err, labels) {
 				want := r.Want
-				err = cmp.Or(checkPlaces[V, T](ctx, s, o, &want, places(o.Observation(), &want), labels), err)
+				if moved := checkPlaces[V, T](ctx, s, o, &want, places(o.Observation(), &want), labels); moved != nil || !meta.WasDeleted(o) {
+					return have, cmp.Or(moved, err)
+				}
+				return get[V, T](ctx, s, o, r.Want) // its place may have been renamed back since it was not found, and the object would go
 			}
 			return have, err
 		},
