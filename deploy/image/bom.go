@@ -37,7 +37,7 @@ func (o options) billOfMaterials(p program) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// used is the module that the build took for another.
+// used is the module, or its replacement.
 func used(module *debug.Module) *debug.Module {
 	if module.Replace != nil {
 		return module.Replace

@@ -23,7 +23,7 @@ import (
 
 // A file is one of an image, or a folder if its mode says so.
 type file struct {
-	path    string // absolute
+	path    string // absolute in an image
 	mode    fs.FileMode
 	owner   int
 	content []byte
@@ -42,8 +42,8 @@ func baseFiles() []file {
 	}
 }
 
-// authorities are the certificate authorities that Mozilla trusts, as PEM. It trusts some for certificates from before a day only, which PEM
-// cannot say: these are left out.
+// authorities are the certificate authorities that Mozilla trusts, as PEM. It trusts some only for certificates issued before a date, which
+// PEM cannot express: these are left out.
 func authorities() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -62,13 +62,13 @@ func (o options) layer(files []file) (v1.Layer, error) {
 		for _, folder := range parents(f.path) {
 			if !folders[folder] {
 				folders[folder] = true
-				if err := o.pack(w, file{path: folder, mode: 0o755 | fs.ModeDir}); err != nil {
+				if err := pack(w, file{path: folder, mode: 0o755 | fs.ModeDir}, o.created); err != nil {
 					return nil, err
 				}
 			}
 		}
 		folders[f.path] = f.mode.IsDir()
-		if err := o.pack(w, f); err != nil {
+		if err := pack(w, f, o.created); err != nil {
 			return nil, err
 		}
 	}
@@ -87,17 +87,14 @@ func parents(file string) (all []string) {
 	return all
 }
 
-func (o options) pack(w *tar.Writer, f file) error {
-	return packFile(w, strings.TrimPrefix(f.path, "/"), f, o.created)
-}
-
-// packFile writes a file to an archive with nothing that depends on the machine.
-func packFile(w *tar.Writer, name string, f file, modified time.Time) error {
+// pack writes a file to an archive with nothing that depends on the machine.
+func pack(w *tar.Writer, f file, modified time.Time) error {
 	header := &tar.Header{
-		Typeflag: tar.TypeReg, Name: name, Size: int64(len(f.content)), Mode: int64(f.mode.Perm()), Uid: f.owner, Gid: f.owner, ModTime: modified,
+		Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.path, "/"), Size: int64(len(f.content)), Mode: int64(f.mode.Perm()),
+		Uid: f.owner, Gid: f.owner, ModTime: modified,
 	}
 	if f.mode.IsDir() {
-		header.Typeflag, header.Name = tar.TypeDir, name+"/"
+		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
 	}
 	if f.mode&fs.ModeSticky != 0 {
 		header.Mode |= 0o1000 // as in tar's format
@@ -121,13 +118,13 @@ func packFolder(folder, archive string, modified time.Time) error {
 		if err != nil || name == "." {
 			return err
 		}
-		f := file{mode: 0o644}
+		f := file{path: name, mode: 0o644}
 		if entry.IsDir() {
 			f.mode = 0o755 | fs.ModeDir
 		} else if f.content, err = fs.ReadFile(from, name); err != nil {
 			return err
 		}
-		return packFile(w, name, f, modified)
+		return pack(w, f, modified)
 	})
 	if err != nil {
 		return err

@@ -53,13 +53,9 @@ func (o options) image() (v1.ImageIndex, error) {
 
 // platformImage returns the image of a program: what all programs need, then the program.
 func (o options) platformImage(p program, base v1.Layer) (v1.Image, error) {
-	bom, err := o.billOfMaterials(p)
-	if err != nil {
-		return nil, err
-	}
 	top, err := o.layer([]file{
 		{path: path.Join(search, o.name), mode: 0o755, content: p.content},
-		{path: path.Join("/usr/local/share/sbom", o.name+".cdx.json"), mode: 0o644, content: bom},
+		{path: path.Join("/usr/local/share/sbom", o.name+".cdx.json"), mode: 0o644, content: p.bom},
 	})
 	if err != nil {
 		return nil, err

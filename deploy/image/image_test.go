@@ -70,7 +70,7 @@ func stored(t *testing.T, folder string) v1.ImageIndex {
 	return index
 }
 
-// Built twice, in other folders and with the platforms in another order, the image and its archive are the same. It is pushed as it is.
+// Packed twice, into other folders and with the platforms in another order, the image and its archive are the same. It is pushed as it is.
 func TestImagesAreReproducible(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

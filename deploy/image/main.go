@@ -5,9 +5,9 @@
 // authorities, an account without rights, and the list of what the program is made of. It needs no container engine and pulls nothing,
 // and the same programs always give the same digest.
 //
-//	go run github.com/bowline-dev/bowline/deploy/image@latest --name widgets --version v1.2.3 --out bin linux/amd64=bin/widgets
+//	go run github.com/bowline-dev/bowline/deploy/image@latest --name widgets --version v1.2.3 --out bin/image linux/amd64=bin/widgets
 //
-// It writes a folder and an archive in the OCI image layout, which docker load, podman load, ctr image import, crane push and skopeo
+// It writes a folder and an archive in the OCI image layout, which podman load, Docker with containerd's image store, ctr image import, crane push and skopeo
 // copy read, and pushes to a registry if told to.
 package main
 
@@ -75,6 +75,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("%q is not a platform and its program, such as linux/amd64=bin/program", arg)
 		}
 		p, err := readProgram(platform, file)
+		if err == nil {
+			p.bom, err = o.billOfMaterials(p)
+		}
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type program struct {
 	platform v1.Platform
 	content  []byte
 	info     *buildinfo.BuildInfo
+	bom      []byte // the list of its modules, of billOfMaterials
 }
 
 // machines are the architectures of Go that an image may have.

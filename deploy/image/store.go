@@ -44,11 +44,7 @@ func (o options) store(image v1.ImageIndex, folder string) error {
 		return err
 	}
 	for _, p := range o.programs {
-		bom, err := o.billOfMaterials(p)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, o.name+"-"+p.platform.OS+"-"+p.platform.Architecture+".cdx.json"), bom, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, o.name+"-"+p.platform.OS+"-"+p.platform.Architecture+".cdx.json"), p.bom, 0o644); err != nil {
 			return err
 		}
 	}

@@ -148,9 +148,7 @@ func renamedPlaces(t *testing.T, w *world) {
 	if n, kept := w.left(t, name, name+"-"), w.left(t, name+"-old", name); n != 1 || kept != had { // the privileges in pg_database are shared
 		t.Errorf("the new database has %d, the renamed one %d instead of %d", n, kept, had)
 	}
-	w.Eventually(t, "the new database is deleted", func(ctx context.Context) error { // while controllers change privileges in pg_database
-		return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
-	})
+	w.dropDatabase(t, name)
 	w.renameDatabase(t, name+"-old", name)
 	for _, mg := range all {
 		w.Eventually(t, mg.GetName()+" is deleted", testkit.Gone(w.Client, mg))
@@ -230,6 +228,14 @@ func placesWithoutName(t *testing.T, w *world) {
 	}
 }
 
+// dropDatabase deletes a database. PostgreSQL may refuse that for a moment, while controllers change privileges in pg_database.
+func (w *world) dropDatabase(t *testing.T, name string) {
+	t.Helper()
+	w.Eventually(t, "the database is deleted", func(ctx context.Context) error {
+		return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
+	})
+}
+
 // replacedByEmpty is a renamed database beside a new one of its former name, whose schema public, without tables, gives a Grant nothing to
 // compare.
 func replacedByEmpty(t *testing.T, w *world) {
@@ -253,9 +259,7 @@ func replacedByEmpty(t *testing.T, w *world) {
 	w.merge(t, reads, `{"metadata":{"annotations":{%q:"again"}}}`, meta.AnnotationKeyReconcileRequestedAt)
 	w.handled(t, reads, "again")
 	w.reports(t, reads, `rename it back by ALTER DATABASE "vacant-old" RENAME TO "vacant"`)
-	w.Eventually(t, "the new database is deleted", func(ctx context.Context) error { // while controllers change privileges in pg_database
-		return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
-	})
+	w.dropDatabase(t, name)
 	w.renameDatabase(t, name+"-old", name)
 	w.Eventually(t, "the Grant is deleted", testkit.Gone(w.Client, reads))
 	w.asAdmin(t, name, `DROP ROLE "vacant-reader"`) // which would fail if it had privileges

@@ -41,9 +41,9 @@ func TestClaims_N11_R268(t *testing.T) {
 	t.Parallel()
 	c := &crowd{
 		run:       newRun(t),
-		servers:   int(setting(t, "BOWLINE_CLAIMS_SERVERS", 2)),
-		databases: int(setting(t, "BOWLINE_CLAIMS_DATABASES", 28)),
-		kills:     int(setting(t, "BOWLINE_CLAIMS_KILLS", 2)),
+		servers:   int(plane.Setting(t, "BOWLINE_CLAIMS_SERVERS", 2)),
+		databases: int(plane.Setting(t, "BOWLINE_CLAIMS_DATABASES", 28)),
+		kills:     int(plane.Setting(t, "BOWLINE_CLAIMS_KILLS", 2)),
 	}
 	c.cloud = c.p.ConnectEverywhere(t)
 	c.p.Share(t, "max_connections=50")

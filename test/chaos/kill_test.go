@@ -30,7 +30,7 @@ const longestLife = 2500 * time.Millisecond
 
 func TestKills(t *testing.T) {
 	t.Parallel()
-	kills := setting(t, "BOWLINE_KILLS", 12)
+	kills := plane.Setting(t, "BOWLINE_KILLS", 12)
 	w := &world{run: newRun(t), databases: map[string]int{}}
 	p := w.p
 	p.Connect(t, "default", p.NewKey(t, plane.Project))

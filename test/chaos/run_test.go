@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -32,24 +31,9 @@ type run struct {
 // newRun starts a plane. BOWLINE_SEED repeats a run.
 func newRun(t *testing.T, args ...string) run {
 	t.Helper()
-	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
-	r := run{t: t, p: plane.New(t, args...), random: rand.New(rand.NewPCG(uint64(seed), 0)), begin: time.Now()}
+	r := run{t: t, p: plane.New(t, args...), random: plane.Random(t), begin: time.Now()}
 	r.p.Up(t)
-	r.logf("seed %d", seed)
 	return r
-}
-
-func setting(t *testing.T, name string, otherwise int64) int64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 func (r *run) do(err error) {

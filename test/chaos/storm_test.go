@@ -50,9 +50,9 @@ func TestStorm(t *testing.T) {
 	t.Parallel()
 	s := &storm{
 		run:       newRun(t, "--cloud-admin"),
-		networks:  int(setting(t, "BOWLINE_STORM_NETWORKS", 30)),
-		databases: int(setting(t, "BOWLINE_STORM_DATABASES", 2)),
-		kills:     int(setting(t, "BOWLINE_STORM_KILLS", 2)),
+		networks:  int(plane.Setting(t, "BOWLINE_STORM_NETWORKS", 30)),
+		databases: int(plane.Setting(t, "BOWLINE_STORM_DATABASES", 2)),
+		kills:     int(plane.Setting(t, "BOWLINE_STORM_KILLS", 2)),
 	}
 	s.cloud, s.admin = s.p.ConnectEverywhere(t), s.p.Admin(t)
 	s.do(s.admin.SetFaults(t.Context(), s.weather()...))

@@ -36,8 +36,8 @@ import (
 const (
 	patience     = time.Minute // how long an operation may take, and how long its recovery
 	pollInterval = 100 * time.Millisecond
-	grace        = 100 * time.Millisecond
-	window       = 2 * time.Second // its half is enough to record that a creation begins, also while other tests use the processors
+	grace        = 100 * time.Millisecond // how long what was created may not be visible. Here it always is.
+	window       = 2 * time.Second        // how long an interrupted create may be in progress; half of it suffices to begin one on a busy machine
 )
 
 // An attempt is one run of an operation at an empty site, by a process with a fault.

@@ -20,6 +20,8 @@ import (
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 	"github.com/bowline-dev/bowline/test/inspect"
+	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
+	"github.com/bowline-dev/bowline/test/plane"
 )
 
 // Whatever fails while many objects are created, each has one external resource in the end, and none is left when all are deleted (N87).
@@ -55,20 +57,20 @@ func TestFailuresDuringCreations_N87(t *testing.T) {
 			f.do(w.Etcd[1].Start())
 		}},
 	}
-	for i := range setting(t, "BOWLINE_FREEZES", 1) {
-		name := "the leader is frozen past its lease " + strconv.Itoa(i+1)
+	for i := range plane.Setting(t, "BOWLINE_FREEZES", 1) {
+		name := "the leader is frozen past its lease " + fmt.Sprint(i+1)
 		all = append(all, failure{name: name, during: frozen}, failure{name: name + ", with limits", during: frozen, limit: 40})
 	}
 	for _, tc := range all {
 		t.Run(tc.name, func(t *testing.T) {
-			f := &failover{world: w, t: t, objects: setting(t, "BOWLINE_OBJECTS", 200)}
+			f := &failover{world: w, t: t, objects: int(plane.Setting(t, "BOWLINE_OBJECTS", 200))}
 			f.limit(tc.limit)
 			f.leads = w.replica(t, "first")
 			f.identity = w.leader(t, "")
 			w.replica(t, "second")
 			f.create()
 			some := f.objects/20 + w.random.IntN(f.objects*2/3)
-			w.eventually(t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) error {
+			plane.Eventually(t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) error {
 				have, err := f.census(ctx)
 				if err == nil && len(have) < some {
 					err = fmt.Errorf("there are %d external resources", len(have))
@@ -132,13 +134,7 @@ func (f *failover) takeover() {
 	f.t.Logf("another process leads after %.1f s", time.Since(f.begin).Seconds())
 }
 
-// A server is one of the cluster's.
-type server interface {
-	Kill() error
-	Start() error
-}
-
-func (f *failover) restart(s server) {
+func (f *failover) restart(s *cluster.Server) {
 	f.t.Helper()
 	f.do(s.Kill())
 	f.allReady()
@@ -153,7 +149,7 @@ func (f *failover) list(ctx context.Context) ([]networkv1alpha3.Network, error) 
 
 func (f *failover) allReady() {
 	f.t.Helper()
-	f.eventually(f.t, patience, "all are Ready", func(ctx context.Context) error {
+	plane.Eventually(f.t, patience, "all are Ready", func(ctx context.Context) error {
 		all, err := f.list(ctx)
 		if err != nil {
 			return err
@@ -195,7 +191,7 @@ func (f *failover) judge() {
 func (f *failover) remove() {
 	f.t.Helper()
 	f.do(f.client.DeleteAllOf(f.t.Context(), &networkv1alpha3.Network{}))
-	f.eventually(f.t, patience, "all are deleted", func(ctx context.Context) error {
+	plane.Eventually(f.t, patience, "all are deleted", func(ctx context.Context) error {
 		all, err := f.list(ctx)
 		if err == nil && len(all) > 0 {
 			err = fmt.Errorf("%d objects are left", len(all))

@@ -22,6 +22,7 @@ import (
 
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/test/inspect"
+	"github.com/bowline-dev/bowline/test/plane"
 )
 
 const user = "system:serviceaccount:" + system + ":" + account
@@ -37,7 +38,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	w.do(yaml.Unmarshal(w.example("claim.yaml"), claim))
 	claim.Namespace = team.Name
 	w.do(w.client.Create(t.Context(), claim))
-	w.eventually(t, patience, "the claim is bound", func(ctx context.Context) error {
+	plane.Eventually(t, patience, "the claim is bound", func(ctx context.Context) error {
 		b, err := inspect.Bound(ctx, w.client, claim)
 		if err != nil {
 			return err
@@ -45,7 +46,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 		return inspect.OpensPostgreSQL(ctx, b.Copy.Data)
 	})
 	w.do(w.client.Delete(t.Context(), claim))
-	w.eventually(t, patience, "the claim and its database are gone", func(ctx context.Context) error {
+	plane.Eventually(t, patience, "the claim and its database are gone", func(ctx context.Context) error {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim is there: %w", err)
 		}

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,21 +24,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
-	"github.com/bowline-dev/bowline/pkg/core"
-	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/providers/fcp"
-	"github.com/bowline-dev/bowline/providers/sql"
 	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
 	"github.com/bowline-dev/bowline/test/plane"
@@ -68,21 +60,12 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := plane.Make("build")
-	seed := setting(t, "BOWLINE_SEED", int(time.Now().UnixNano()))
-	t.Logf("seed %d", seed)
 	w := &world{
 		t: t, Cluster: cluster.Start(t), bowline: filepath.Join(root, "bin", "bowline"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
-		random: rand.New(rand.NewPCG(uint64(seed), 0)),
+		random: plane.Random(t),
 	}
 	w.do(err)
-	scheme := runtime.NewScheme()
-	err = errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
-	for _, p := range []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()} {
-		err = errors.Join(err, p.AddToScheme(scheme))
-	}
-	w.do(err)
-	w.client, err = client.NewWithWatch(w.Config, client.Options{Scheme: scheme})
-	w.do(err)
+	w.client = plane.NewClient(t, w.Config)
 	w.cloud, err = inspect.StartCloud(favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	w.do(err)
 	t.Cleanup(func() {
@@ -94,31 +77,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func setting(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	if os.Getenv(name) == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(os.Getenv(name))
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 func (w *world) do(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// eventually waits until check returns nil.
-func (w *world) eventually(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	testkit.Within(t, limit, what, func() error { return check(ctx) })
 }
 
 // install applies what bowline manifests prints, and what the quickstart's platform team applies.
@@ -168,7 +131,7 @@ func (w *world) apply(content []byte) {
 		if len(o.Object) == 0 {
 			continue
 		}
-		w.eventually(w.t, patience, "it is applied", func(ctx context.Context) error {
+		plane.Eventually(w.t, patience, "it is applied", func(ctx context.Context) error {
 			return w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl"), client.ForceOwnership)
 		})
 	}
@@ -227,7 +190,7 @@ func (r *replica) signal(s syscall.Signal) error { return syscall.Kill(r.current
 // leader waits until another process than one holds the lease, and returns its identity.
 func (w *world) leader(t *testing.T, another string) (identity string) {
 	t.Helper()
-	w.eventually(t, patience, "a process leads", func(ctx context.Context) error {
+	plane.Eventually(t, patience, "a process leads", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{}
 		if err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: account}, lease); err != nil {
 			return err

@@ -16,10 +16,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,8 +30,10 @@ import (
 
 	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -155,8 +159,14 @@ func (p *Plane) newClient(t testing.TB) client.WithWatch {
 		t.Fatal(err)
 	}
 	config.QPS = -1
+	return NewClient(t, config)
+}
+
+// NewClient returns a client without a cache, for the kinds of all providers.
+func NewClient(t testing.TB, config *rest.Config) client.WithWatch {
+	t.Helper()
 	scheme := runtime.NewScheme()
-	err = clientgoscheme.AddToScheme(scheme)
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
 	for _, kinds := range []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()} {
 		err = errors.Join(err, kinds.AddToScheme(scheme))
 	}
@@ -168,6 +178,28 @@ func (p *Plane) newClient(t testing.TB) client.WithWatch {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// Setting returns a number from the environment, or otherwise.
+func Setting(t testing.TB, name string, otherwise int64) int64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// Random returns the random source of a run. BOWLINE_SEED repeats one.
+func Random(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := Setting(t, "BOWLINE_SEED", time.Now().UnixNano())
+	fmt.Fprintf(t.Output(), "seed %d\n", seed)
+	return rand.New(rand.NewPCG(uint64(seed), 0))
 }
 
 // Create creates objects.
@@ -200,6 +232,12 @@ func (p *Plane) Secret(ctx context.Context, namespace, name string) (map[string]
 
 // Eventually waits until check returns nil, and logs the end of bowline's log if that takes longer than limit.
 func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	Eventually(t, limit, what, check)
+}
+
+// Eventually waits until check returns nil. Its context ends with the limit.
+func Eventually(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()

@@ -247,8 +247,7 @@ func (p *Process) Finished() bool { return p.read(func() bool { return p.finishe
 // Reached is true once the fault happened.
 func (p *Process) Reached() bool { return p.read(func() bool { return p.reached }) }
 
-// Polled is true if the process read everything again since its last change: something for the third time, since a pass may read twice what
-// it changes in the end.
+// Polled is true if the process sent some read for the third time since its last change: a pass may read twice what it changes in the end.
 func (p *Process) Polled() bool {
 	return p.read(func() bool {
 		for _, n := range p.reads {

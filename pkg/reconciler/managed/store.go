@@ -101,16 +101,13 @@ func beside(o outcome, unfit error) outcome {
 	return o
 }
 
-// mostStored is the size in bytes that etcd and the API server store of an object for certain. Beyond it an error without a reason tells
-// that the object is too large; below it, that etcd is away.
+// mostStored is the size in bytes that etcd and the API server store of an object by default. Beyond it an error of status 500 is taken to
+// mean that the object is too large; below it, that the server cannot store anything, such as without etcd.
 const mostStored = 1 << 20
 
 // whyUnfit describes an error about what the provider reports in the status of an object, such as that the schema refuses it or that it is
 // too large; nil for an error that has another cause. It leaves out values, which may be secret.
 func whyUnfit(mg resource.Managed, err error) error {
-	if err == nil {
-		return nil
-	}
 	if fields := unfitFields(err); len(fields) > 0 {
 		return fmt.Errorf("the schema of this kind refuses what the provider reports in %s, which stays as it was: install the CRD that "+
 			"belongs to the provider; if that is installed, report it to the provider's authors (an integer beyond 9223372036854775807 needs "+

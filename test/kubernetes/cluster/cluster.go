@@ -12,7 +12,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -82,32 +82,16 @@ func Start(t testing.TB) *Cluster {
 		}
 	}
 	t.Cleanup(func() { c.stop(t) })
-	var started []func() error
-	for _, s := range c.Etcd {
-		started = append(started, s.Start)
-	}
-	if err := together(started...); err != nil {
-		t.Fatal(err)
-	}
-	if err := together(c.APIServer[0].Start, c.APIServer[1].Start); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Manager.Start(); err != nil { // it ends if no API server is ready
-		t.Fatal(err)
+	for _, servers := range [][]*Server{c.Etcd[:], c.APIServer[:], {c.Manager}} { // each needs those before it
+		var all errgroup.Group
+		for _, s := range servers {
+			all.Go(s.Start)
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c
-}
-
-func together(all ...func() error) error {
-	errs := make(chan error, len(all))
-	for _, f := range all {
-		go func() { errs <- f() }()
-	}
-	var err error
-	for range all {
-		err = errors.Join(err, <-errs)
-	}
-	return err
 }
 
 func (c *Cluster) all() []*Server {
@@ -195,7 +179,7 @@ func (c *Cluster) describeEtcd(t testing.TB) (clients string) {
 		initial = append(initial, fmt.Sprintf("e%d=%s", i, peers[i]))
 	}
 	for i := range c.Etcd {
-		// Health asks for a quorum, which one server alone does not have: its version is enough to go on.
+		// It answers once a quorum runs: the members are started together.
 		ready := func(ctx context.Context) error { return Get(ctx, urls[i]+"/version") }
 		c.Etcd[i] = c.describe(t, "etcd", fmt.Sprint(i), ready, fmt.Sprintf("--name=e%d", i), "--data-dir="+c.file(fmt.Sprintf("etcd%d/data", i)),
 			"--listen-client-urls="+urls[i], "--advertise-client-urls="+urls[i], "--listen-peer-urls="+peers[i],
