@@ -130,6 +130,11 @@ func (s *storm) updateAll(t *testing.T) {
 	if err != nil || slices.ContainsFunc(networks, func(n network.Network) bool { return n.Description != "changed" }) {
 		t.Errorf("not all networks are updated: %v, %+v", err, networks)
 	}
+	for i := range s.databases { // Ready of a moment ago may be that of before the update, which restarts the server
+		s.p.Eventually(t, stormTime(s.objects()), "the updated database works", func(ctx context.Context) error {
+			return s.p.Works(ctx, fmt.Sprintf("db-%d", i))
+		})
+	}
 	s.judge("updated", time.Since(s.begin))
 }
 
