@@ -14,7 +14,7 @@ GO    ?= go
 TOOL  := $(GO) tool -modfile=tools/go.mod
 
 # The version comes from git; a source archive without git says "devel".
-VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+VERSION    := $(shell git describe --tags --match "v*" --always --dirty 2>/dev/null || echo devel)
 KUBERNETES  = $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
 
 # Kubernetes' own version is stamped too: without it `bowline kubectl version` reports an error.
@@ -47,6 +47,10 @@ image: ## Build the container image in bin/image, without a container engine (PL
 .PHONY: kubernetes
 kubernetes: ## Build bin/kubernetes, the servers of a Kubernetes control plane for tests
 	cd test/kubernetes/servers && $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/kubernetes' .
+
+.PHONY: helm
+helm: ## Build bin/helm, for the tests of the chart
+	cd tools/helm && $(GO) build -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/bin/helm' helm.sh/helm/v4/cmd/helm
 
 .PHONY: quickstart
 quickstart: ## From a six-line claim to a running PostgreSQL server

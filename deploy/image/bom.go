@@ -46,6 +46,6 @@ func used(module *debug.Module) *debug.Module {
 }
 
 func component(module, version string) cyclonedx.Component {
-	url := "pkg:golang/" + module + "@" + version
+	url := "pkg:golang/" + module + "@" + strings.ReplaceAll(version, "+", "%2B") // of +incompatible
 	return cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, BOMRef: url, Name: module, Version: version, PackageURL: url}
 }

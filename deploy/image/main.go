@@ -26,7 +26,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -68,6 +67,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if !nameFormat.MatchString(o.name) {
 		return fmt.Errorf("--name %q: want lower-case letters, digits, and hyphens between them", o.name)
 	}
+	if _, err := name.NewTag(o.name + ":" + o.version); err != nil {
+		return fmt.Errorf("--version %q must be a tag of an image, of letters, digits, _, . and -: %w", o.version, err)
+	}
+	var to name.Reference
+	if *push != "" {
+		var err error
+		if to, err = name.ParseReference(*push); err != nil {
+			return fmt.Errorf("--push: %w", err)
+		}
+	}
 	o.created = time.Unix(*seconds, 0).UTC()
 	for _, arg := range flags.Args() {
 		platform, file, ok := strings.Cut(arg, "=")
@@ -95,21 +104,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s:%s %s in %s\n", o.name, o.version, digest, filepath.Join(*folder, o.name+".tar"))
-	if *push == "" {
+	if to == nil {
 		return nil
 	}
-	return upload(ctx, image, *push, out)
-}
-
-// upload pushes an image to a registry.
-func upload(ctx context.Context, image v1.ImageIndex, to string, out io.Writer) error {
-	ref, err := name.ParseReference(to)
-	if err != nil {
-		return fmt.Errorf("--push: %w", err)
+	if err := remote.WriteIndex(to, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("pushing to %s: %w", to, err)
 	}
-	if err := remote.WriteIndex(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("pushing to %s: %w", ref, err)
-	}
-	fmt.Fprintf(out, "pushed %s\n", ref)
+	fmt.Fprintf(out, "pushed %s\n", to)
 	return nil
 }

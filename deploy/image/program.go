@@ -7,7 +7,10 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -33,7 +36,7 @@ func readProgram(platform, file string) (program, error) {
 	}
 	machine, known := machines[parsed.Architecture]
 	if parsed.OS != "linux" || !known {
-		return program{}, fmt.Errorf("platform %q: want linux/amd64 or another architecture of Linux that Go has", platform)
+		return program{}, fmt.Errorf("platform %q: want linux/ and one of %s", platform, strings.Join(slices.Sorted(maps.Keys(machines)), ", "))
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -53,7 +56,7 @@ func readProgram(platform, file string) (program, error) {
 	}
 	for _, p := range executable.Progs {
 		if p.Type == elf.PT_INTERP {
-			return program{}, fmt.Errorf("%s needs the C library, which the image does not have: build it with CGO_ENABLED=0", file)
+			return program{}, fmt.Errorf("%s needs a dynamic linker, which the image does not have: build it with CGO_ENABLED=0 and without -buildmode=pie", file)
 		}
 	}
 	return program{platform: *parsed, content: content, info: info}, nil

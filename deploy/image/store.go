@@ -4,9 +4,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -19,7 +22,13 @@ func removeLayout(dir string) error {
 	if err == nil {
 		return os.RemoveAll(dir)
 	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
+	left, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for an earlier image: %w", err)
+	case len(left) > 0:
 		return fmt.Errorf("%s has files that are not an image: choose another folder with --out", dir)
 	}
 	return nil
@@ -38,13 +47,13 @@ func (o options) store(image v1.ImageIndex, folder string) error {
 	// The names that docker, podman and containerd give the image when they read the archive.
 	names := map[string]string{
 		"org.opencontainers.image.ref.name": o.version,
-		"io.containerd.image.name":          o.name + ":" + o.version,
+		"io.containerd.image.name":          "docker.io/library/" + o.name + ":" + o.version, // as they resolve a name without a registry
 	}
 	if err := written.AppendIndex(image, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
 	for _, p := range o.programs {
-		if err := os.WriteFile(filepath.Join(folder, o.name+"-"+p.platform.OS+"-"+p.platform.Architecture+".cdx.json"), p.bom, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, o.name+"-"+strings.ReplaceAll(p.platform.String(), "/", "-")+".cdx.json"), p.bom, 0o644); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
 
+	"github.com/bowline-dev/bowline/internal/cli/checkup"
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
@@ -119,6 +120,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		newBackupCmd(std, folder),
 		newRestoreCmd(std, folder),
 		newStatusCmd(std, folder),
+		checkup.New(std, folder),
 		newLogsCmd(std, folder),
 		newTraceCmd(std, folder),
 		newWhyCmd(std, folder),

@@ -235,6 +235,7 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 	cmd.Flags().BoolVar(&o.InstallCRDs, "install-crds", true, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.logFormat, "log-format", "text", "text, for people, or json")
 	o.selection.AddFlags(cmd.Flags())
+	cmd.Flags().StringSliceVar(&o.Secrets, "secret-namespaces", nil, "namespaces of the Secrets that the controllers may use (default: all)")
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/mod/modfile"
 )
 
 // root is the repository that holds this package.
@@ -58,14 +59,43 @@ func TestRepository(t *testing.T) {
 		report(t, "A framework is a second language, and a fake client accepts what the API server refuses.", testLibraries(source))
 	})
 	t.Run("no replace", func(t *testing.T) {
-		mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(mod), "=>") {
+		if len(requirements(t, "go.mod").Replace) > 0 {
 			t.Error("go.mod has a replace directive: with it `go install` from outside fails")
 		}
 	})
+	t.Run("versions of nested modules", func(t *testing.T) {
+		report(t, "Tests must run the servers of the version that the product is made for.", others(requirements(t, "go.mod"),
+			requirements(t, "test/kubernetes/servers/go.mod"), requirements(t, "deploy/image/go.mod")))
+	})
+}
+
+func requirements(t *testing.T, file string) *modfile.File {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := modfile.Parse(file, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// others returns the modules that nested modules use directly in another version than the main module.
+func others(ours *modfile.File, nested ...*modfile.File) (found []string) {
+	versions := map[string]string{}
+	for _, r := range ours.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	for _, mod := range nested {
+		for _, r := range mod.Require {
+			if want := versions[r.Mod.Path]; want != "" && r.Mod.Version != want && !r.Indirect {
+				found = append(found, fmt.Sprintf("%s has %s, want %s", mod.Syntax.Name, r.Mod, want))
+			}
+		}
+	}
+	return found
 }
 
 // testLibraries returns imports of test frameworks and of fake API servers.
@@ -375,5 +405,21 @@ func checkRule(t *testing.T, name string, files map[string]string, want string) 
 	}
 	if got := strings.Join(all[i].check(parsed), "\n"); got != want {
 		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
+func TestOtherVersions(t *testing.T) {
+	t.Parallel()
+	parse := func(lines string) *modfile.File {
+		f, err := modfile.Parse("nested/go.mod", []byte("module example.org/m\n"+lines), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	got := others(parse("require example.org/a v1.1.0\nrequire example.org/b v1.0.0\n"),
+		parse("require example.org/a v1.0.0\nrequire example.org/b v1.0.1 // indirect\nrequire example.org/c v1.0.0\n"))
+	if diff := cmp.Diff([]string{"nested/go.mod has example.org/a@v1.0.0, want v1.1.0"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

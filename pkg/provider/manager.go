@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/internal/idle"
 	"github.com/bowline-dev/bowline/pkg/internal/probes"
+	"github.com/bowline-dev/bowline/pkg/internal/secretscope"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -33,18 +34,20 @@ var errNoProvider = errors.New("there is no provider to run")
 
 // A ManagerConfig configures the manager of one or several providers.
 type ManagerConfig struct {
-	REST           *rest.Config               // the access to the API server. Required.
-	Log            logr.Logger                // the logger of all controllers. Default: none.
-	LibraryLog     logr.Logger                // the logger of controller-runtime. Default: Log.
-	LeaderElect    bool                       // run controllers only while this process holds the lease
-	LeaseName      string                     // identifies the lease, in the namespace of the pod, else bowline-system. Required with LeaderElect.
-	HealthListen   string                     // the host:port of /healthz and /readyz. Default: none.
-	MetricsListen  string                     // the host:port of /metrics. Default: none.
-	MetricsPort    string                     // the port of an earlier start, taken instead of port 0 while it is free
-	MetricsGiveWay bool                       // run without metrics if MetricsListen is in use
-	OnMetrics      func(url string)           // called once metrics are served there
-	NeedsCRDs      bool                       // an administrator installs the definitions: ready only while the API server has them
-	Reconcilers    []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
+	REST           *rest.Config     // the access to the API server. Required.
+	Log            logr.Logger      // the logger of all controllers. Default: none.
+	LibraryLog     logr.Logger      // the logger of controller-runtime. Default: Log.
+	LeaderElect    bool             // run controllers only while this process holds the lease
+	LeaseName      string           // identifies the lease, in the namespace of the pod, else bowline-system. Required with LeaderElect.
+	HealthListen   string           // the host:port of /healthz and /readyz. Default: none.
+	MetricsListen  string           // the host:port of /metrics. Default: none.
+	MetricsPort    string           // the port of an earlier start, taken instead of port 0 while it is free
+	MetricsGiveWay bool             // run without metrics if MetricsListen is in use
+	OnMetrics      func(url string) // called once metrics are served there
+	NeedsCRDs      bool             // an administrator installs the definitions: ready only while the API server has them
+	// SecretNamespaces are the namespaces of the Secrets that the controllers may use. Default: all.
+	SecretNamespaces []string
+	Reconcilers      []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
 	// Default: every kind is watched.
@@ -83,6 +86,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
 		Cache:                  managed.CacheOptions(),
 		NewCache:               claim.NewCache,
+	}
+	if len(cfg.SecretNamespaces) > 0 {
+		secretscope.Limit(&options, cfg.SecretNamespaces...)
 	}
 	options.Cache.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
 	if cfg.NeedsCRDs { // a kind whose definition vanishes must not end the controllers of others

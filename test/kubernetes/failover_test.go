@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,7 @@ import (
 // Whatever fails while many objects are created, each has one external resource in the end, and none is left when all are deleted (N87).
 func TestFailuresDuringCreations_N87(t *testing.T) {
 	w := newWorld(t)
+	kill := func(f *failover) { f.do(f.leads.signal(syscall.SIGKILL)); f.takeover() }
 	frozen := func(f *failover) {
 		woken := f.leads.current.Load()
 		f.do(f.leads.signal(syscall.SIGSTOP))
@@ -42,46 +44,45 @@ func TestFailuresDuringCreations_N87(t *testing.T) {
 	type failure struct {
 		name   string
 		during func(*failover)
+		ends   int32 // processes of the controllers
 		limit  int32 // calls per second
 	}
+	const any = 99
 	all := []failure{
-		{name: "the leader stops", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGTERM)); f.takeover() }},
-		{name: "the leader is killed", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGKILL)); f.takeover() }},
-		{name: "an API server is killed", during: func(f *failover) { f.restart(w.APIServer[w.random.IntN(2)]) }},
-		{name: "an etcd is killed", during: func(f *failover) { f.restart(w.Etcd[w.random.IntN(3)]) }},
-		{name: "quorum is lost for 30 s", during: func(f *failover) {
-			f.do(w.Etcd[0].Kill())
-			f.do(w.Etcd[1].Kill())
-			<-time.After(30 * time.Second)
-			f.do(w.Etcd[0].Start())
-			f.do(w.Etcd[1].Start())
-		}},
+		{name: "the leader stops", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGTERM)); f.takeover() }, ends: 1},
+		{name: "the leader is killed", during: kill, ends: 1},
+		{name: "an API server is killed", during: func(f *failover) { f.interrupt(0, w.APIServer[w.random.IntN(2)]) }},
+		{name: "an etcd is killed", during: func(f *failover) { f.interrupt(0, w.Etcd[w.random.IntN(3)]) }},
+		{name: "quorum is lost for 30 s", during: func(f *failover) { f.interrupt(30*time.Second, w.Etcd[0], w.Etcd[1]) }, ends: any},
 	}
 	for i := range plane.Setting(t, "BOWLINE_FREEZES", 1) {
 		name := "the leader is frozen past its lease " + fmt.Sprint(i+1)
-		all = append(all, failure{name: name, during: frozen}, failure{name: name + ", with limits", during: frozen, limit: 40})
+		all = append(all, failure{name: name, during: frozen, ends: 1}, failure{name: name + ", with limits", during: frozen, ends: 1, limit: 40})
 	}
 	for _, tc := range all {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &failover{world: w, t: t, objects: int(plane.Setting(t, "BOWLINE_OBJECTS", 200))}
+			f.do(w.Restore()) // what a failed test left
 			f.limit(tc.limit)
+			before, err := w.holder(t.Context())
+			f.do(err)
 			f.leads = w.replica(t, "first")
-			f.identity = w.leader(t, "")
-			w.replica(t, "second")
-			f.create()
-			some := f.objects/20 + w.random.IntN(f.objects*2/3)
-			plane.Eventually(t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) error {
-				have, err := f.census(ctx)
-				if err == nil && len(have) < some {
-					err = fmt.Errorf("there are %d external resources", len(have))
-				}
-				return err
-			})
+			f.identity = w.leader(t, before)
+			stands := w.replica(t, "second")
+			var creations errgroup.Group
+			creations.Go(f.create)
+			f.some()
 			f.begin = time.Now()
 			tc.during(f)
+			f.do(creations.Wait())
 			f.allReady()
 			f.judge()
 			f.remove()
+			ends := f.leads.ends.Load() + stands.ends.Load()
+			t.Logf("%d processes ended", ends)
+			if ends > tc.ends {
+				t.Errorf("%d processes ended, want %d at most", ends, tc.ends)
+			}
 		})
 	}
 }
@@ -116,14 +117,39 @@ func (f *failover) limit(perSecond int32) {
 	f.do(f.client.Update(f.t.Context(), pc))
 }
 
-func (f *failover) create() {
-	f.t.Helper()
+// create creates the objects. It tries again what failed, since API servers are killed meanwhile.
+func (f *failover) create() error {
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
 	for i := range f.objects {
 		block := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
-		f.do(f.client.Create(f.t.Context(), &networkv1alpha3.Network{
-			ObjectMeta: metav1.ObjectMeta{Name: "net-" + strconv.Itoa(i)},
-			Spec:       networkv1alpha3.NetworkSpec{ForProvider: networkv1alpha3.NetworkParameters{CIDRBlock: &block}},
-		}))
+		if err := testkit.Poll(ctx, func() error {
+			err := f.client.Create(ctx, &networkv1alpha3.Network{
+				ObjectMeta: metav1.ObjectMeta{Name: "net-" + strconv.Itoa(i)},
+				Spec:       networkv1alpha3.NetworkSpec{ForProvider: networkv1alpha3.NetworkParameters{CIDRBlock: &block}},
+			})
+			return client.IgnoreAlreadyExists(err)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some waits until some external resources exist, and fails if all do: then nothing is under way.
+func (f *failover) some() {
+	f.t.Helper()
+	some, have := f.objects/20+f.random.IntN(max(1, f.objects*2/3)), map[types.UID]int{}
+	plane.Eventually(f.t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) (err error) {
+		have, err = f.census(ctx)
+		if err == nil && len(have) < some {
+			err = fmt.Errorf("there are %d external resources", len(have))
+		}
+		return err
+	})
+	f.t.Logf("%d of %d external resources exist", len(have), f.objects)
+	if len(have) >= f.objects {
+		f.t.Fatal("all exist already: set BOWLINE_OBJECTS to more")
 	}
 }
 
@@ -134,11 +160,18 @@ func (f *failover) takeover() {
 	f.t.Logf("another process leads after %.1f s", time.Since(f.begin).Seconds())
 }
 
-func (f *failover) restart(s *cluster.Server) {
+// interrupt kills servers, and starts them again after a time, or when all objects are Ready without them.
+func (f *failover) interrupt(lasts time.Duration, servers ...*cluster.Server) {
 	f.t.Helper()
-	f.do(s.Kill())
-	f.allReady()
-	f.do(s.Start())
+	for _, s := range servers {
+		f.do(s.Kill())
+	}
+	if lasts > 0 {
+		<-time.After(lasts)
+	} else {
+		f.allReady()
+	}
+	f.do(f.Restore())
 }
 
 func (f *failover) list(ctx context.Context) ([]networkv1alpha3.Network, error) {
@@ -153,6 +186,9 @@ func (f *failover) allReady() {
 		all, err := f.list(ctx)
 		if err != nil {
 			return err
+		}
+		if len(all) < f.objects {
+			return fmt.Errorf("%d objects are created", len(all))
 		}
 		for i := range all {
 			if err := testkit.IsSettled(&all[i]); err != nil {

@@ -6,10 +6,12 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,94 +19,167 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	fcpdatabasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
 const user = "system:serviceaccount:" + system + ":" + account
 
-// The quickstart works with exactly the rights in the manifests: nothing is denied, and nothing is granted that is not used, there or by
-// what unused names.
+// The quickstart and the guide of claims work with exactly the rights in the manifests: nothing is denied, and nothing is granted that is
+// not used, there or by what unused names.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	w := newWorld(t)
-	w.replica(t, "first")
-	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	w.do(w.client.Create(t.Context(), team))
-	claim := &databasev1alpha1.PostgreSQLInstance{}
-	w.do(yaml.Unmarshal(w.example("claim.yaml"), claim))
-	claim.Namespace = team.Name
-	w.do(w.client.Create(t.Context(), claim))
-	plane.Eventually(t, patience, "the claim is bound", func(ctx context.Context) error {
-		b, err := inspect.Bound(ctx, w.client, claim)
-		if err != nil {
-			return err
+	leads := w.replica(t, "first")
+	before := w.leader(t, "")
+	w.replica(t, "second")
+	w.claimsOfQuickstart()
+	w.claimsOfGuide()
+	w.do(leads.signal(syscall.SIGTERM))
+	w.leader(t, before)
+	used, denied := w.used()
+	if len(denied) > 0 {
+		t.Errorf("denied: %v", denied)
+	}
+	granted := w.granted()
+	for _, right := range granted {
+		if !slices.Contains(used, right) && unused[right] == "" {
+			t.Errorf("granted and not used: %s", right)
 		}
-		return inspect.OpensPostgreSQL(ctx, b.Copy.Data)
-	})
-	w.do(w.client.Delete(t.Context(), claim))
-	plane.Eventually(t, patience, "the claim and its database are gone", func(ctx context.Context) error {
-		if err := w.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the claim is there: %w", err)
+	}
+	for right := range unused {
+		if !slices.Contains(granted, right) {
+			t.Errorf("not granted: %s", right)
 		}
+	}
+}
+
+// claimsOfQuickstart uses and deletes the claim of the quickstart, and deletes its class.
+func (w *world) claimsOfQuickstart() {
+	w.t.Helper()
+	w.apply("", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+	w.apply("shop", w.example("quickstart/claim.yaml"))
+	orders := &databasev1alpha1.PostgreSQLInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	w.bound(orders)
+	w.deleted(orders)
+	plane.Eventually(w.t, patience, "nothing is left", func(ctx context.Context) error {
 		left, err := w.project.All(ctx)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("left: %v", left)
 		}
 		return err
 	})
-	used, denied := w.used()
-	if len(denied) > 0 {
-		t.Errorf("denied: %v", denied)
+	w.do(w.client.DeleteAllOf(w.t.Context(), &fcpdatabasev1alpha3.FavouriteDBInstanceClass{}))
+}
+
+// claimsOfGuide uses the objects of docs/guides/claims.md, and deletes the claims and the target.
+func (w *world) claimsOfGuide() {
+	w.t.Helper()
+	for _, file := range []string{"server", "classes", "existing"} {
+		w.apply("", w.example("claims/"+file+".yaml"))
 	}
-	for _, right := range w.granted() {
-		if !slices.Contains(used, right) && unused[right] == "" {
-			t.Errorf("granted and not used: %s", right)
+	for _, file := range []string{"postgresql", "redis", "existing-claim"} {
+		w.apply("shop", w.example("claims/"+file+".yaml"))
+	}
+	object := metav1.ObjectMeta{Namespace: "shop", Name: "legacy"}
+	legacy := &databasev1alpha1.PostgreSQLInstance{ObjectMeta: object}
+	orders := &databasev1alpha1.PostgreSQLInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	sessions := &cachev1alpha1.RedisCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sessions"}}
+	for _, claim := range []resource.Claim{legacy, orders, sessions} {
+		w.bound(claim)
+	}
+	target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: object, Spec: workloadv1alpha1.KubernetesTargetSpec{TargetSpec: xpv1.TargetSpec{
+		ResourceReference: &corev1.ObjectReference{
+			APIVersion: fcpdatabasev1alpha3.GroupVersion.String(), Kind: fcpdatabasev1alpha3.FavouriteDBInstanceKind, Name: object.Name,
+		},
+	}}}
+	w.do(w.client.Create(w.t.Context(), target))
+	plane.Eventually(w.t, patience, "the target is ready", func(ctx context.Context) error {
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(target), target)
+		if ready := target.GetCondition(xpv1.TypeReady); err == nil && ready.Status != corev1.ConditionTrue {
+			err = errors.New(ready.Message)
 		}
+		return err
+	})
+	for _, o := range []client.Object{target, legacy, orders, sessions} {
+		w.deleted(o)
 	}
 }
 
-// unused are the rights that the quickstart does not need, with what does.
-var unused = map[string]string{
-	"get class":            "a claim reads its class again after a conflict",
-	"patch class":          "a class that limits its claims counts them",
-	"get events":           "an event that happens again is counted",
-	"patch events":         "an event that happens again is counted",
-	"get target":           "targets bind to clusters",
-	"list target":          "targets bind to clusters",
-	"patch target":         "targets bind to clusters",
-	"patch target/status":  "targets bind to clusters",
-	"watch resourcequotas": "a Secret that a quota refused is tried again when there is room",
-	"list resourcequotas":  "servers that do not stream lists",
-	"list claim":           "servers that do not stream lists",
-	"list provider":        "servers that do not stream lists",
-	"list namespaces":      "servers that do not stream lists",
+// bound waits until a claim is bound, and its Secret opens what it is bound to.
+func (w *world) bound(claim resource.Claim) {
+	w.t.Helper()
+	plane.Eventually(w.t, patience, "the claim is bound", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if ready := claim.GetCondition(xpv1.TypeReady); ready.Status != corev1.ConditionTrue {
+			return fmt.Errorf("%s: %s %s", claim.GetName(), ready.Reason, ready.Message)
+		}
+		secret := &corev1.Secret{}
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: claim.GetName()}, secret); err != nil {
+			return err
+		}
+		if _, isCache := claim.(*cachev1alpha1.RedisCluster); isCache {
+			return inspect.OpensRedis(ctx, secret.Data)
+		}
+		return inspect.OpensPostgreSQL(ctx, secret.Data)
+	})
 }
 
-// rights are what is done with objects, such as "patch claims/status". Kinds of the same role count as one, named after their category.
+// deleted deletes an object and waits until it is gone.
+func (w *world) deleted(o client.Object) {
+	w.t.Helper()
+	w.do(w.client.Delete(w.t.Context(), o))
+	plane.Eventually(w.t, patience, "it is deleted", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
+}
+
+// unused are the rights that these do not need, with what does.
+var unused = map[string]string{}
+
+// rights are what is done with objects, such as "patch claim/status". Kinds of the same role count as one, named after their category,
+// others are named with their group. What is granted in the namespace of the controllers only ends with "here".
 type rights map[string]bool
 
-func (r rights) add(verb, resource, subresource string) {
+func (r rights) add(verb, resource, subresource, where string) {
 	if subresource != "" {
 		resource += "/" + subresource
 	}
-	r[verb+" "+resource] = true
+	r[verb+" "+resource+where] = true
 }
 
-// roles returns the roles of resources, by group and plural.
-func (w *world) roles() map[string]string {
+// roles are the roles of kinds, by group and plural.
+type roles map[schema.GroupResource]string
+
+// of returns the role of a resource, or its name.
+func (r roles) of(group, plural string) string {
+	gr := schema.GroupResource{Group: group, Resource: plural}
+	return cmp.Or(r[gr], gr.String())
+}
+
+func (w *world) roles() roles {
 	w.t.Helper()
 	all := &apiextensionsv1.CustomResourceDefinitionList{}
 	w.do(w.client.List(w.t.Context(), all))
-	roles := map[string]string{}
+	roles := roles{}
 	for _, crd := range all.Items {
 		for _, category := range crd.Spec.Names.Categories {
 			switch role := strings.TrimPrefix(category, "cluster"); role {
 			case "managed", "claim", "class", "provider", "target":
-				roles[crd.Spec.Group+"/"+crd.Spec.Names.Plural] = role
+				roles[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}] = role
 			}
 		}
 	}
@@ -118,11 +193,15 @@ func (w *world) granted() []string {
 	w.do(w.client.Get(w.t.Context(), client.ObjectKey{Name: account}, everywhere))
 	w.do(w.client.Get(w.t.Context(), client.ObjectKey{Namespace: system, Name: account}, here))
 	roles, granted := w.roles(), rights{}
-	for _, rule := range append(everywhere.Rules, here.Rules...) {
-		for _, resource := range rule.Resources {
-			plural, sub, _ := strings.Cut(resource, "/")
-			for _, verb := range rule.Verbs {
-				granted.add(verb, cmp.Or(roles[rule.APIGroups[0]+"/"+plural], plural), sub)
+	for where, rules := range map[string][]rbacv1.PolicyRule{"": everywhere.Rules, " here": here.Rules} {
+		for _, rule := range rules {
+			for _, name := range rule.Resources {
+				plural, sub, _ := strings.Cut(name, "/")
+				for _, group := range rule.APIGroups {
+					for _, verb := range rule.Verbs {
+						granted.add(verb, roles.of(group, plural), sub, where)
+					}
+				}
 			}
 		}
 	}
@@ -140,7 +219,10 @@ func (w *world) used() (all, denied []string) {
 			denied = append(denied, e.Verb+" "+e.RequestURI)
 		}
 		if o := e.ObjectRef; o != nil {
-			used.add(e.Verb, cmp.Or(roles[o.APIGroup+"/"+o.Resource], o.Resource), o.Subresource)
+			used.add(e.Verb, roles.of(o.APIGroup, o.Resource), o.Subresource, "")
+			if o.Namespace == system {
+				used.add(e.Verb, roles.of(o.APIGroup, o.Resource), o.Subresource, " here")
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(used)), denied

@@ -20,7 +20,8 @@ type Access struct{ File, Context string }
 // AddFlags registers the flags.
 func (a *Access) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.File, "kubeconfig", "",
-		"kubeconfig file (default: the administrator's of --data-dir, else $KUBECONFIG, else the administrator's of the only running server)")
+		"kubeconfig file (default: the administrator's of --data-dir, else $KUBECONFIG, else the administrator's of the only running server, "+
+			"else the service account of the pod)")
 	flags.StringVar(&a.Context, "context", "", "context of the kubeconfig (default: its current one)")
 }
 
@@ -50,10 +51,13 @@ func (f *Flag) Config(a Access) (clientcmd.ClientConfig, error) {
 		rules.Precedence = filepath.SplitList(from)
 	} else if a.File == "" {
 		dataDir, err := f.Running()
-		if err != nil {
+		inPod := cmp.Or(f.Value, os.Getenv(Variable)) == "" && os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+		switch {
+		case err == nil:
+			rules.ExplicitPath = controlplane.KubeconfigPath(dataDir)
+		case !inPod: // else without a path, which is the service account
 			return nil, err
 		}
-		rules.ExplicitPath = controlplane.KubeconfigPath(dataDir)
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context}), nil
 }

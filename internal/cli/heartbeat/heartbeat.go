@@ -46,8 +46,13 @@ func (*beat) NeedLeaderElection() bool { return true }
 func (b *beat) Start(ctx context.Context) error {
 	host, _ := os.Hostname() // for people
 	holder, failed := fmt.Sprintf("%s/%d", host, os.Getpid()), false
-	for ticker := time.NewTicker(interval); ; {
-		if err := b.renew(ctx, holder); err != nil && !failed && ctx.Err() == nil {
+	err := b.renew(ctx, holder)
+	if apierrors.IsNotFound(err) { // the namespace
+		_ = b.mgr.GetClient().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}) // without it the Lease fails again
+		err = b.renew(ctx, holder)
+	}
+	for ticker := time.NewTicker(interval); ; err = b.renew(ctx, holder) {
+		if err != nil && !failed && ctx.Err() == nil {
 			failed = true
 			b.mgr.GetLogger().Info("Cannot renew the heartbeat: commands do not notice when the controllers stop", "error", err.Error())
 		}
@@ -72,15 +77,7 @@ func (b *beat) renew(ctx context.Context, holder string) error {
 	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
 	lease.SetNamespace(Namespace)
 	lease.SetName(Name)
-	apply := func() error {
-		return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), client.FieldOwner(Name), client.ForceOwnership)
-	}
-	err := apply()
-	if apierrors.IsNotFound(err) { // its namespace
-		_ = b.mgr.GetClient().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}) // without it the Lease fails again
-		return apply()
-	}
-	return err
+	return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), client.FieldOwner(Name), client.ForceOwnership)
 }
 
 // Stopped returns since when no controllers run, if that is so.

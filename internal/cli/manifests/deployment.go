@@ -35,7 +35,7 @@ func (d deployment) objects() ([]*unstructured.Unstructured, error) {
 	selector := &metav1.LabelSelector{MatchLabels: labels()}
 	return plane.Bare(
 		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-			Replicas: &d.Replicas, Selector: selector,
+			Replicas: &d.Replicas, Selector: selector, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: d.pod(selector)},
 		}},
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{

@@ -184,7 +184,8 @@ type ControllersConfig struct {
 	Part         string      // which providers these are, if other processes run the rest: each part has a lease of its own
 	InstallCRDs  bool        // the definitions are installed by this process, not by an administrator
 	LeaderElect  bool
-	HealthListen string // host:port of /healthz and /readyz; empty for none
+	HealthListen string   // host:port of /healthz and /readyz; empty for none
+	Secrets      []string // namespaces of the Secrets that they may use; empty for all
 	OnMetrics    func(url string)
 	Used         func(context.Context, schema.GroupResource) <-chan struct{} // see provider.ManagerConfig
 }
@@ -200,19 +201,20 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		reconcilers = append(reconcilers, managed.WithTracerProvider(spans))
 	}
 	mgr, err := provider.NewManager(provider.ManagerConfig{
-		REST:           cfg.REST,
-		Log:            cfg.Log,
-		LibraryLog:     cfg.LibraryLog,
-		LeaderElect:    cfg.LeaderElect,
-		LeaseName:      leaseName(cfg.Part),
-		NeedsCRDs:      !cfg.InstallCRDs,
-		HealthListen:   cfg.HealthListen,
-		MetricsListen:  cfg.Metrics.Address,
-		MetricsPort:    cfg.Metrics.Former,
-		MetricsGiveWay: !cfg.Metrics.Chosen,
-		OnMetrics:      cfg.OnMetrics,
-		Reconcilers:    reconcilers,
-		Used:           cfg.Used,
+		REST:             cfg.REST,
+		Log:              cfg.Log,
+		LibraryLog:       cfg.LibraryLog,
+		LeaderElect:      cfg.LeaderElect,
+		LeaseName:        leaseName(cfg.Part),
+		NeedsCRDs:        !cfg.InstallCRDs,
+		HealthListen:     cfg.HealthListen,
+		SecretNamespaces: cfg.Secrets,
+		MetricsListen:    cfg.Metrics.Address,
+		MetricsPort:      cfg.Metrics.Former,
+		MetricsGiveWay:   !cfg.Metrics.Chosen,
+		OnMetrics:        cfg.OnMetrics,
+		Reconcilers:      reconcilers,
+		Used:             cfg.Used,
 	}, cfg.Providers...)
 	if err != nil {
 		return Service{}, err

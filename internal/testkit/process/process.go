@@ -48,7 +48,7 @@ type Config struct {
 	Dir string
 	// Ready is part of the line that the program prints to its standard output when it is ready.
 	Ready string
-	// Check returns nil when the program is ready, for those that do not print it. Instead of Ready.
+	// Check returns nil when the program is ready, for those that do not print it.
 	Check func(context.Context) error
 	// Limit is how long the program may take until it is ready. Default: a minute.
 	Limit time.Duration
@@ -98,24 +98,25 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	ready := make(chan struct{})
 	go p.read(stdout, c.Ready, ready)
 	limit := cmp.Or(c.Limit, startLimit)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	checked := make(chan error, 1)
 	if c.Check != nil {
-		go func() {
-			if testkit.Poll(ctx, func() error { return c.Check(ctx) }) == nil {
-				close(ready)
-			}
-		}()
+		go func() { checked <- testkit.Poll(ctx, func() error { return c.Check(ctx) }) }()
+	} else {
+		context.AfterFunc(ctx, func() { checked <- context.Cause(ctx) })
 	}
 	select {
 	case <-ready:
-		go p.watch(c.Failed)
-		return p, nil
+	case err = <-checked:
 	case <-p.exited:
 		return nil, p.unexpected()
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", p.name, context.Cause(ctx)), p.Stop())
 	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: not ready after %s: %w; the end of its log:\n%s", p.name, limit, err, p.Log()), p.Stop())
+	}
+	go p.watch(c.Failed)
+	return p, nil
 }
 
 // read drains the output, since a program that cannot write is blocked or ended, and waits for the exit.

@@ -131,11 +131,12 @@ func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
 		return "", fmt.Errorf("creating client: %w", err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err = c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); apierrors.IsNotFound(err) {
+	err = c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		err = c.Create(ctx, namespace)
 	}
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
 		return name, nil
 	}
-	return "", fmt.Errorf("creating namespace %s for the lease: %w", name, err)
+	return "", fmt.Errorf("preparing namespace %s for the lease: %w", name, err)
 }

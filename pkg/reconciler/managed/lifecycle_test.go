@@ -268,7 +268,7 @@ func TestRequests(t *testing.T) {
 	play(t, scripts{
 		"a request for an object that is gone ends quietly (R16)": {func(s *stage) { s.begin(); strike(s.env, s.thing()) }, pass,
 			requeued(0, 0), called("")},
-		"an etcd that is away is no fault of what the provider reports (R17)": {statusFails(1, &apierrors.StatusError{ErrStatus: metav1.Status{
+		"an etcd that is away is no fault of what the provider reports (R199)": {statusFails(1, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown, Message: "rpc error: code = Unavailable desc = EOF",
 		}}), func(s *stage) {
 			if s.tryPass() == nil {

@@ -116,7 +116,7 @@ func whyUnfit(mg resource.Managed, err error) error {
 	_, noJSON := errors.AsType[*json.UnsupportedValueError](err)
 	tooLarge := apierrors.IsRequestEntityTooLargeError(err)
 	answer, ok := errors.AsType[*apierrors.StatusError](err)
-	if ok && answer.ErrStatus.Code == http.StatusInternalServerError {
+	if ok && answer.ErrStatus.Code == http.StatusInternalServerError && answer.ErrStatus.Reason == metav1.StatusReasonUnknown {
 		content, _ := json.Marshal(mg)
 		tooLarge = len(content) > mostStored
 	}

@@ -43,7 +43,8 @@ type Cluster struct {
 	APIServer [apiServers]*Server
 	Manager   *Server // kube-controller-manager
 
-	Config *rest.Config // of an administrator, through the balancer
+	Config     *rest.Config // of an administrator, through the balancer
+	Kubeconfig string       // the path of the same as a file
 
 	dir, program string
 	token        string // of the administrator
@@ -60,9 +61,25 @@ type Server struct {
 }
 
 // Start starts it, again after Kill.
-func (s *Server) Start() (err error) {
-	s.Process, err = process.Start(s.grounds, s.config)
+func (s *Server) Start() error {
+	p, err := process.Start(s.grounds, s.config)
+	if err == nil {
+		s.Process = p
+	}
 	return err
+}
+
+// runs reports whether it was started and not killed.
+func (s *Server) runs() bool {
+	if s.Process == nil {
+		return false
+	}
+	select {
+	case <-s.Exited():
+		return false
+	default:
+		return true
+	}
 }
 
 // Start starts a control plane for a test, and stops it at its end.
@@ -82,16 +99,26 @@ func Start(t testing.TB) *Cluster {
 		}
 	}
 	t.Cleanup(func() { c.stop(t) })
+	if err := c.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Restore starts the servers that do not run.
+func (c *Cluster) Restore() error {
 	for _, servers := range [][]*Server{c.Etcd[:], c.APIServer[:], {c.Manager}} { // each needs those before it
 		var all errgroup.Group
 		for _, s := range servers {
-			all.Go(s.Start)
+			if !s.runs() {
+				all.Go(s.Start)
+			}
 		}
 		if err := all.Wait(); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	return c
+	return nil
 }
 
 func (c *Cluster) all() []*Server {
@@ -146,11 +173,11 @@ func (c *Cluster) prepare(t testing.TB) error {
 		Host: "https://" + front, BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{CAData: c.authority}, QPS: -1,
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	manager := c.file("manager.kubeconfig")
-	if err := c.WriteKubeconfig(manager, c.token); err != nil {
+	c.Kubeconfig = c.file("admin.kubeconfig")
+	if err := c.WriteKubeconfig(c.Kubeconfig, c.token); err != nil {
 		return err
 	}
-	c.Manager = c.describe(t, "kube-controller-manager", "", c.ready(c.Config.Host), "--kubeconfig="+manager, "--leader-elect=false", "--secure-port=0",
+	c.Manager = c.describe(t, "kube-controller-manager", "", c.ready(c.Config.Host), "--kubeconfig="+c.Kubeconfig, "--leader-elect=false", "--secure-port=0",
 		"--service-account-private-key-file="+c.file("account.key"), "--root-ca-file="+c.file("tls.crt"))
 	return nil
 }
@@ -166,7 +193,7 @@ func secret() string {
 // describe describes the process of a server whose folder is named after it.
 func (c *Cluster) describe(t testing.TB, server, number string, ready func(context.Context) error, args ...string) *Server {
 	return &Server{grounds: t.Context(), config: process.Config{
-		Args: append([]string{c.program, server}, args...), Dir: c.file(server + number), Check: ready, Limit: startLimit, Detached: true,
+		Args: append([]string{c.program, server}, args...), Dir: c.file(server + number), Check: ready, Limit: startLimit,
 		Failed: func(err error) { t.Errorf("%s%s: %v", server, number, err) },
 	}}
 }

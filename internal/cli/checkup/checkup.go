@@ -1,0 +1,153 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkup is the command check, which finds out by a small object whether the controllers of a server reconcile.
+package checkup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+)
+
+const (
+	interval     = 250 * time.Millisecond
+	removalLimit = 10 * time.Second // of the object, beyond the time limit
+)
+
+// New returns the command.
+func New(std command.Streams, folder *datadir.Flag) *cobra.Command {
+	var access datadir.Access
+	var namespace string
+	limit := time.Minute
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check that the controllers reconcile",
+		Long: `Checks a whole installation, for example after an update: creates a KubernetesTarget that refers to nothing, waits until the
+controllers have reported that in its condition Ready, and deletes it. Nothing outside the API server is touched.
+
+The exit code is 1 if that does not happen in time. In a pod without a kubeconfig, its service account is used; it needs the rights to get,
+create and delete kubernetestargets.workload.crossplane.io in the namespace.`,
+		Example: `  bowline check
+  bowline check --kubeconfig ~/.kube/config --namespace bowline-system --timeout 2m`,
+		Args: command.NoArgs,
+	}
+	access.AddFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
+	cmd.Flags().DurationVar(&limit, "timeout", limit, "how long the controllers may take")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		chosen, err := folder.Config(access)
+		if err != nil {
+			return err
+		}
+		cfg, err := chosen.ClientConfig()
+		if err != nil {
+			return fmt.Errorf("reading kubeconfig: %w", err)
+		}
+		if namespace == "" {
+			if namespace, _, err = chosen.Namespace(); err != nil {
+				return fmt.Errorf("reading kubeconfig: %w", err)
+			}
+		}
+		took, err := run(cmd.Context(), cfg, namespace, limit)
+		if err == nil {
+			_, err = fmt.Fprintf(std.Out, "The controllers work: they answered after %s\n", took.Round(time.Millisecond))
+		}
+		return err
+	}
+	return cmd
+}
+
+// run returns how long the controllers took to report about an object.
+func run(ctx context.Context, cfg *rest.Config, namespace string, limit time.Duration) (took time.Duration, err error) {
+	c, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return 0, fmt.Errorf("creating client: %w", err)
+	}
+	targets := c.Resource(workloadv1alpha1.GroupVersion.WithResource("kubernetestargets")).Namespace(namespace)
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"generateName": "bowline-check-"},
+		"spec": map[string]any{"clusterRef": map[string]any{
+			"apiVersion": "check.bowline.dev/v1", "kind": "Nothing", "name": "bowline-check",
+		}},
+	}}
+	o.SetGroupVersionKind(workloadv1alpha1.KubernetesTargetGroupVersionKind)
+	begin := time.Now()
+	o, err = targets.Create(ctx, o, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		return 0, fmt.Errorf("creating a target: namespace %s, or the definition of targets, is missing (bowline crds prints the definitions): %w",
+			namespace, err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("creating a target in namespace %s: %w", namespace, err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
+		defer cancel()
+		err = errors.Join(err, remove(ctx, targets, o.GetName()))
+	}()
+	reported := func(ctx context.Context) (bool, error) {
+		o, err := targets.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return false, fmt.Errorf("reading target %s: %w", o.GetName(), err)
+		}
+		conditions := inspect.Conditions(o)
+		return conditions.GetCondition(xpv1.TypeReady).Reason != "", nil
+	}
+	err = wait.PollUntilContextTimeout(ctx, interval, limit, true, reported)
+	if wait.Interrupted(err) {
+		return 0, fmt.Errorf("no controllers reported about target %s/%s within %s%s", namespace, o.GetName(), limit, why(ctx, c))
+	}
+	return time.Since(begin), err
+}
+
+// remove deletes the object, and waits until the controllers have let it go.
+func remove(ctx context.Context, targets dynamic.ResourceInterface, name string) error {
+	if err := targets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("deleting target %s: %w", name, err)
+	}
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		_, err := targets.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until target %s is deleted: %w", name, err)
+	}
+	return nil
+}
+
+// why says what is known of the controllers.
+func why(ctx context.Context, c dynamic.Interface) string {
+	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
+	lease, err := c.Resource(leases).Namespace(heartbeat.Namespace).Get(ctx, heartbeat.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return ": none ever ran on this server"
+	case err != nil:
+		return ""
+	}
+	if since, stopped := heartbeat.Stopped(lease, time.Now()); stopped {
+		return ": they stopped at " + since.Local().Format(time.DateTime)
+	}
+	return ", although they run: see their log"
+}
