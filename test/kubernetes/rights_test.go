@@ -148,7 +148,17 @@ func (w *world) deleted(o client.Object) {
 }
 
 // unused are the rights that these do not need, with what does.
-var unused = map[string]string{}
+var unused = map[string]string{
+	"get target":           "a target is read again after a conflict",
+	"get events":           "an event that happens again is counted",
+	"patch events":         "an event that happens again is counted",
+	"watch resourcequotas": "a Secret that a quota refused is tried again when there is room",
+	"list resourcequotas":  "servers that do not stream lists",
+	"list claim":           "servers that do not stream lists",
+	"list provider":        "servers that do not stream lists",
+	"list target":          "servers that do not stream lists",
+	"list namespaces":      "servers that do not stream lists",
+}
 
 // rights are what is done with objects, such as "patch claim/status". Kinds of the same role count as one, named after their category,
 // others are named with their group. What is granted in the namespace of the controllers only ends with "here".
