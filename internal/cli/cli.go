@@ -27,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
+	"github.com/bowline-dev/bowline/internal/cli/upgrade"
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -136,6 +137,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		manifests.NewCRDs(p.Providers, std),
 		manifests.NewRBAC(p.Providers, std),
 		manifests.New(p.Providers, std),
+		upgrade.New(p.Providers, std, folder),
 		newGenerateCmd(std),
 		newVersionCmd(std),
 	)

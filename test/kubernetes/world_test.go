@@ -65,13 +65,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	root, err := plane.Make("build")
-	w := &world{
-		t: t, Cluster: cluster.Start(t), bowline: filepath.Join(root, "bin", "bowline"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
-		random: plane.Random(t),
-	}
-	w.do(err)
-	w.client = plane.NewClient(t, w.Config)
+	w := newEmptyWorld(t)
+	var err error
 	w.cloud, err = inspect.StartCloud(favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	w.do(err)
 	t.Cleanup(func() {
@@ -80,6 +75,21 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	w.install()
+	return w
+}
+
+// newEmptyWorld returns a cluster in which nothing is installed.
+func newEmptyWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := plane.Make("build")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, Cluster: cluster.Start(t), bowline: filepath.Join(root, "bin", "bowline"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
+		random: plane.Random(t),
+	}
+	w.client = plane.NewClient(t, w.Config)
 	return w
 }
 

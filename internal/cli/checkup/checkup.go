@@ -53,6 +53,9 @@ create and delete kubernetestargets.workload.crossplane.io in the namespace.`,
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "how long the controllers may take")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if limit <= 0 {
+			return command.Usagef(cmd, "--timeout must be more than 0, such as 1m")
+		}
 		chosen, err := folder.Config(access)
 		if err != nil {
 			return err

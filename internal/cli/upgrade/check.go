@@ -1,0 +1,163 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// requestsPerSecond of one person who reads all objects.
+const requestsPerSecond = 100
+
+// A checker compares definitions with a server.
+type checker struct {
+	definitions apiextensionsclient.CustomResourceDefinitionInterface
+	objects     dynamic.Interface
+	report      Report
+}
+
+// check compares the definitions of providers with a server.
+func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection) (*Report, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = requestsPerSecond, requestsPerSecond
+	clients, err := apiextensionsclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	c := checker{definitions: clients.CustomResourceDefinitions(), objects: objects, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
+	ours, err := provider.Definitions(selection.Providers()...)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range ours {
+		if err := c.definition(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	if selection.Part() == "" {
+		err = c.removed(ctx, ours)
+	}
+	return &c.report, err
+}
+
+// found adds a finding about a definition.
+func (c *checker) found(severity Severity, reason Reason, definition, object, format string, args ...any) {
+	c.report.Findings = append(c.report.Findings, Finding{severity, reason, definition, object, fmt.Sprintf(format, args...)})
+}
+
+// definition compares a definition with that of the server, and all objects with it.
+func (c *checker) definition(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) error {
+	c.report.Definitions++
+	installed, err := c.definitions.Get(ctx, next.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		c.report.New = append(c.report.New, next.Name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading definition %s: %w", next.Name, err)
+	}
+	if !equality.Semantic.DeepEqual(installed.Spec.Versions, next.Spec.Versions) {
+		c.report.Changed = append(c.report.Changed, next.Name)
+	}
+	if installed.Spec.Scope != next.Spec.Scope {
+		c.found(Problem, ScopeChanged, next.Name, "", "objects are %s and would be %s, which the server refuses: delete the definition with its objects "+
+			"first", strings.ToLower(string(installed.Spec.Scope)), strings.ToLower(string(next.Spec.Scope)))
+		return nil
+	}
+	versions := map[string]*apiextensionsv1.CustomResourceDefinitionVersion{}
+	for i := range next.Spec.Versions {
+		versions[next.Spec.Versions[i].Name] = &next.Spec.Versions[i]
+	}
+	for _, stored := range installed.Status.StoredVersions {
+		if versions[stored] == nil {
+			c.found(Problem, StoredVersionRemoved, next.Name, "", "objects may be stored in version %s, which would not exist: with the present version, "+
+				"write all objects again, then remove %s from status.storedVersions of the definition", stored, stored)
+		}
+	}
+	common := ""
+	for _, v := range installed.Spec.Versions {
+		same := versions[v.Name]
+		switch {
+		case v.Served && (same == nil || !same.Served):
+			c.found(Problem, ServedVersionRemoved, next.Name, "", "version %s would not be served: change manifests and programs that use it", v.Name)
+		case v.Served && (common == "" || same.Storage):
+			common = v.Name
+		}
+	}
+	if common == "" {
+		return nil
+	}
+	return c.instances(ctx, next, versions[common])
+}
+
+// instances compares all objects of a kind with the schema of a version.
+func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) error {
+	s, err := newSchema(version.Schema.OpenAPIV3Schema)
+	if err != nil {
+		return fmt.Errorf("reading the schema of definition %s: %w", next.Name, err)
+	}
+	resource := c.objects.Resource(schema.GroupVersionResource{Group: next.Spec.Group, Version: version.Name, Resource: next.Spec.Names.Plural})
+	lost := map[string][]string{} // objects that would lose a field
+	list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) }))
+	err = list.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		o := item.(*unstructured.Unstructured)
+		name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
+		c.report.Objects++
+		for _, field := range s.unknown(o) {
+			lost[field] = append(lost[field], name)
+		}
+		for _, refusal := range s.refusals(ctx, o) {
+			c.found(Problem, ObjectRefused, next.Name, name, "the new definition would refuse it: %s", refusal)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", next.Name, err)
+	}
+	for _, field := range slices.Sorted(maps.Keys(lost)) {
+		objects := lost[field]
+		c.found(Problem, FieldRemoved, next.Name, objects[0], "%d objects would lose %s", len(objects), field)
+	}
+	return nil
+}
+
+// removed finds definitions of another version of this program, which this one does not have.
+func (c *checker) removed(ctx context.Context, ours []*apiextensionsv1.CustomResourceDefinition) error {
+	all, err := c.definitions.List(ctx, metav1.ListOptions{LabelSelector: crd.LabelManagedBy + "=" + crd.ManagedBy})
+	if err != nil {
+		return fmt.Errorf("listing definitions: %w", err)
+	}
+	for _, d := range all.Items {
+		known := slices.ContainsFunc(ours, func(o *apiextensionsv1.CustomResourceDefinition) bool { return o.Name == d.Name })
+		if !known {
+			c.found(Warning, KindRemoved, d.Name, "", "this program does not have the kind %s: its objects are not reconciled, unless another "+
+				"program does", d.Spec.Names.Kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upgrade is the command upgrade check, which tells before an upgrade what the definitions of this program would do to the objects of
+// a server that has others.
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// most findings of the same kind in the table; -o json has all.
+const most = 20
+
+// New returns the command upgrade.
+func New(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
+	cmd := &cobra.Command{Use: "upgrade", Short: "Prepare an upgrade", Args: command.Subcommand, RunE: command.ShowHelp}
+	cmd.AddCommand(newCheck(providers, std, folder))
+	return cmd
+}
+
+func newCheck(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
+	var access datadir.Access
+	selection := manifests.NewSelection(providers)
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Tell what an upgrade to this program would break",
+		Long: `Compares the definitions of this program with those of a server, which another version installed, and reads all objects. Run it with the
+new program before you upgrade. It changes nothing, and finds
+
+  versions in which objects are stored or read, and that the new definitions lack;
+  fields that the new definitions lack, with the objects that would lose them;
+  objects that the new definitions would refuse: they could be neither changed there nor restored;
+  kinds that this program does not have, whose objects would no longer be reconciled.
+
+The exit code is 1 if something would break, and 0 if there are only warnings. Not compared: what the controllers of the new version would do to
+external resources.`,
+		Example: `  bowline upgrade check
+  bowline upgrade check --kubeconfig ~/.kube/config -o json | jq '.findings[] | select(.severity == "problem")'`,
+		Args: command.NoArgs,
+	}
+	access.AddFlags(cmd.Flags())
+	selection.AddFlags(cmd.Flags())
+	output := command.NewOutput(cmd, "a table", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		chosen, err := folder.Config(access)
+		if err != nil {
+			return err
+		}
+		cfg, err := chosen.ClientConfig()
+		if err != nil {
+			return fmt.Errorf("reading kubeconfig: %w", err)
+		}
+		report, err := check(cmd.Context(), cfg, selection)
+		if err != nil {
+			return err
+		}
+		if err := output.Print(std.Out, report, report.print); err != nil {
+			return err
+		}
+		if report.problems() > 0 {
+			return errors.New("the upgrade would break something: see the problems above")
+		}
+		return nil
+	}
+	return cmd
+}
+
+// A Report is the output of -o json; its keys are an interface.
+type Report struct {
+	Definitions int       `json:"definitions"` // that were compared
+	New         []string  `json:"new"`         // definitions that the server does not have
+	Changed     []string  `json:"changed"`     // definitions that would change
+	Objects     int       `json:"objects"`     // that were read
+	Findings    []Finding `json:"findings"`
+}
+
+// A Severity says whether something would break.
+type Severity string
+
+// Severities.
+const (
+	Problem Severity = "problem"
+	Warning Severity = "warning"
+)
+
+// A Reason is what was found.
+type Reason string
+
+// Reasons.
+const (
+	StoredVersionRemoved Reason = "StoredVersionRemoved" // objects may be stored in a version that would not exist
+	ServedVersionRemoved Reason = "ServedVersionRemoved" // clients may use a version that would not be served
+	ScopeChanged         Reason = "ScopeChanged"         // a definition cannot change its scope
+	FieldRemoved         Reason = "FieldRemoved"         // objects would lose a field
+	ObjectRefused        Reason = "ObjectRefused"        // an object does not fit the schema
+	KindRemoved          Reason = "KindRemoved"          // the program does not have the kind
+)
+
+// A Finding is one thing to know before an upgrade.
+type Finding struct {
+	Severity   Severity `json:"severity"`
+	Reason     Reason   `json:"reason"`
+	Definition string   `json:"definition"`
+	Object     string   `json:"object,omitempty"` // namespace/name, or name
+	Message    string   `json:"message"`          // without values, which may be secret
+}
+
+func (r *Report) problems() (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == Problem {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Report) print(w io.Writer, _ string) error {
+	fmt.Fprintf(w, "%d definitions compared (%d new, %d changed), %d objects read: %d problems, %d warnings\n",
+		r.Definitions, len(r.New), len(r.Changed), r.Objects, r.problems(), len(r.Findings)-r.problems())
+	if len(r.Findings) == 0 {
+		return nil
+	}
+	rows := [][]any{{"\nSEVERITY", "REASON", "DEFINITION", "OBJECT", "MESSAGE"}}
+	shown, left := map[Reason]int{}, 0
+	for _, f := range r.Findings {
+		if shown[f.Reason]++; shown[f.Reason] > most {
+			left++
+			continue
+		}
+		rows = append(rows, []any{f.Severity, f.Reason, f.Definition, f.Object, f.Message})
+	}
+	if err := command.PrintTable(w, rows...); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "and %d more: bowline upgrade check -o json\n", left)
+	}
+	return nil
+}

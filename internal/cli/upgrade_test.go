@@ -1,0 +1,129 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/cli/upgrade"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// widgets is a definition of the kind Widget. Each version is its name, whether it is stored, and its fields.
+func widgets(versions ...string) string {
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.upgrade.example.org}
+spec:
+  group: upgrade.example.org
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Cluster
+  versions:
+` + strings.Join(versions, "")
+}
+
+func widgetVersion(name string, stored bool, fields string) string {
+	return fmt.Sprintf(`  - name: %s
+    served: true
+    storage: %t
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, %s}}}}
+`, name, stored, fields)
+}
+
+// What an upgrade would break is known before it: versions, fields, and objects that do not fit. Values are not shown.
+func TestUpgradeCheck(t *testing.T) {
+	t.Parallel()
+	const (
+		before = "properties: {size: {type: integer}, colour: {type: string}, token: {type: string}}"
+		after  = "properties: {size: {type: integer, maximum: 10}, token: {type: string, maxLength: 5}}, " +
+			"x-kubernetes-validations: [{rule: '!has(self.size) || self.size != 7', message: 'seven is not possible'}]"
+	)
+	installed := &apiextensionsv1.CustomResourceDefinition{}
+	check(t, yaml.Unmarshal([]byte(widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before))), installed))
+	check(t, controlplanetest.Install(t.Context(), controlplanetest.Config(t), installed))
+	env := controlplanetest.New(t)
+	kubeconfig := writeKubeconfig(t, env)
+	for name, spec := range map[string]map[string]any{
+		"fits":    {"size": int64(3)},
+		"painted": {"colour": "secret-red"},
+		"large":   {"size": int64(11)},
+		"seven":   {"size": int64(7)},
+		"token":   {"token": "secret-value"},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		o.SetAPIVersion("upgrade.example.org/v1")
+		o.SetKind("Widget")
+		o.SetName(name)
+		check(t, env.Client.Create(t.Context(), o))
+	}
+	run := func(definition string, args ...string) (out, stderr string, code int) {
+		var stdout, errors bytes.Buffer
+		program := Program{Providers: []provider.Provider{{Name: "test", CRDs: fstest.MapFS{"widgets.yaml": {Data: []byte(definition)}}}}}
+		code = program.Run(t.Context(), append([]string{"bowline", "upgrade", "check", "--kubeconfig", kubeconfig}, args...),
+			Streams{Out: &stdout, Err: &errors})
+		return stdout.String(), errors.String(), code
+	}
+	found := func(definition string) (all []string, code int) {
+		t.Helper()
+		out, stderr, code := run(definition, "-o", "json")
+		var report upgrade.Report
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatalf("%v: %s%s", err, out, stderr)
+		}
+		for _, f := range report.Findings {
+			if f.Definition == installed.Name {
+				all = append(all, strings.TrimSpace(fmt.Sprint(f.Severity, " ", f.Reason, " ", f.Object)))
+			}
+		}
+		slices.Sort(all)
+		return all, code
+	}
+
+	for name, tc := range map[string]struct {
+		next string
+		want []string
+	}{
+		"nothing changes": {widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before)), nil},
+		"a version is added": {
+			widgets(widgetVersion("v1alpha1", false, before), widgetVersion("v1", false, before), widgetVersion("v2", true, before)), nil,
+		},
+		"a version is removed": {widgets(widgetVersion("v1", true, before)), []string{"problem ServedVersionRemoved", "problem StoredVersionRemoved"}},
+		"the schema of the stored version is narrower": {widgets(widgetVersion("v1alpha1", true, after), widgetVersion("v1", false, after)), []string{
+			"problem FieldRemoved painted", "problem ObjectRefused large", "problem ObjectRefused seven", "problem ObjectRefused token",
+		}},
+		"the scope changes": {
+			strings.Replace(widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before)), "scope: Cluster", "scope: Namespaced", 1),
+			[]string{"problem ScopeChanged"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, code := found(tc.next)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if wantCode := map[bool]int{false: exitOK, true: exitError}[len(tc.want) > 0]; code != wantCode {
+				t.Errorf("exit code %d, want %d", code, wantCode)
+			}
+		})
+	}
+	t.Run("the table has no values", func(t *testing.T) {
+		out, stderr, code := run(widgets(widgetVersion("v1alpha1", true, after), widgetVersion("v1", false, after)))
+		if code != exitError || !strings.Contains(out, "seven is not possible") || strings.Contains(out+stderr, "secret-") {
+			t.Errorf("exit code %d:\n%s%s", code, out, stderr)
+		}
+	})
+}
