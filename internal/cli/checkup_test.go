@@ -24,7 +24,7 @@ func TestCheckWithoutControllers(t *testing.T) {
 	env := controlplanetest.New(t)
 	kubeconfig := writeKubeconfig(t, env)
 	runHere(t, "check", "--kubeconfig", kubeconfig, "--namespace", env.Namespace, "--timeout", "300ms").
-		want(t, exitError, "", "no controllers reported about target "+env.Namespace+"/bowline-check-")
+		want(t, exitError, "", "target "+env.Namespace+"/bowline-check was not reconciled within 300ms")
 	runHere(t, "check", "--kubeconfig", kubeconfig, "--namespace", "nowhere", "--timeout", "300ms").
 		want(t, exitError, "", "namespace nowhere")
 	runHere(t, "check", "--kubeconfig", kubeconfig, "--timeout", "0s").want(t, exitUsage, "", "--timeout")

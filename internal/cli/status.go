@@ -73,7 +73,7 @@ func newStatusCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 		Long: `Shows whether a server runs and where, which claims, classes, managed resources and provider configurations are not ready and
 why, and how many of each kind there are. In the table, kinds without objects are left out.
 
-With --kubeconfig or --context it shows the objects of another API server, and what is known of its controllers.
+With --kubeconfig, --context or $KUBECONFIG it shows the objects of another API server, and what is known of its controllers.
 
 The exit code is 1 if no server runs, or if the server does not respond. It is 0 if objects are unhealthy.`,
 		Example: `  bowline status
@@ -84,7 +84,7 @@ The exit code is 1 if no server runs, or if the server does not respond. It is 0
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		dataDir, err := folder.Client()
-		elsewhere := access != (datadir.Access{})
+		elsewhere := access != (datadir.Access{}) || folder.FromEnvironment() != ""
 		if err != nil && !elsewhere {
 			return err
 		}

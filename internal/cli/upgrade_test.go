@@ -57,19 +57,7 @@ func TestUpgradeCheck(t *testing.T) {
 	check(t, controlplanetest.Install(t.Context(), controlplanetest.Config(t), installed))
 	env := controlplanetest.New(t)
 	kubeconfig := writeKubeconfig(t, env)
-	for name, spec := range map[string]map[string]any{
-		"fits":    {"size": int64(3)},
-		"painted": {"colour": "secret-red"},
-		"large":   {"size": int64(11)},
-		"seven":   {"size": int64(7)},
-		"token":   {"token": "secret-value"},
-	} {
-		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-		o.SetAPIVersion("upgrade.example.org/v1")
-		o.SetKind("Widget")
-		o.SetName(name)
-		check(t, env.Client.Create(t.Context(), o))
-	}
+	createWidgets(t, env)
 	run := func(definition string, args ...string) (out, stderr string, code int) {
 		var stdout, errors bytes.Buffer
 		program := Program{Providers: []provider.Provider{{Name: "test", CRDs: fstest.MapFS{"widgets.yaml": {Data: []byte(definition)}}}}}
@@ -126,4 +114,22 @@ func TestUpgradeCheck(t *testing.T) {
 			t.Errorf("exit code %d:\n%s%s", code, out, stderr)
 		}
 	})
+}
+
+// createWidgets creates objects that fit, and that do not.
+func createWidgets(t *testing.T, env *controlplanetest.Env) {
+	t.Helper()
+	for name, spec := range map[string]map[string]any{
+		"fits":    {"size": int64(3)},
+		"painted": {"colour": "secret-red"},
+		"large":   {"size": int64(11)},
+		"seven":   {"size": int64(7)},
+		"token":   {"token": "secret-value"},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		o.SetAPIVersion("upgrade.example.org/v1")
+		o.SetKind("Widget")
+		o.SetName(name)
+		check(t, env.Client.Create(t.Context(), o))
+	}
 }

@@ -64,7 +64,7 @@ func TestRepository(t *testing.T) {
 		}
 	})
 	t.Run("versions of nested modules", func(t *testing.T) {
-		report(t, "Tests must run the servers of the version that the product is made for.", others(requirements(t, "go.mod"),
+		report(t, "Tests must run the servers of the version that the product is made for.", mismatchedVersions(requirements(t, "go.mod"),
 			requirements(t, "test/kubernetes/servers/go.mod"), requirements(t, "deploy/image/go.mod")))
 	})
 }
@@ -82,8 +82,8 @@ func requirements(t *testing.T, file string) *modfile.File {
 	return parsed
 }
 
-// others returns the modules that nested modules use directly in another version than the main module.
-func others(ours *modfile.File, nested ...*modfile.File) (found []string) {
+// mismatchedVersions returns the modules that nested modules use directly in another version than the main module.
+func mismatchedVersions(ours *modfile.File, nested ...*modfile.File) (found []string) {
 	versions := map[string]string{}
 	for _, r := range ours.Require {
 		versions[r.Mod.Path] = r.Mod.Version
@@ -408,7 +408,7 @@ func checkRule(t *testing.T, name string, files map[string]string, want string) 
 	}
 }
 
-func TestOtherVersions(t *testing.T) {
+func TestMismatchedVersions(t *testing.T) {
 	t.Parallel()
 	parse := func(lines string) *modfile.File {
 		f, err := modfile.Parse("nested/go.mod", []byte("module example.org/m\n"+lines), nil)
@@ -417,7 +417,7 @@ func TestOtherVersions(t *testing.T) {
 		}
 		return f
 	}
-	got := others(parse("require example.org/a v1.1.0\nrequire example.org/b v1.0.0\n"),
+	got := mismatchedVersions(parse("require example.org/a v1.1.0\nrequire example.org/b v1.0.0\n"),
 		parse("require example.org/a v1.0.0\nrequire example.org/b v1.0.1 // indirect\nrequire example.org/c v1.0.0\n"))
 	if diff := cmp.Diff([]string{"nested/go.mod has example.org/a@v1.0.0, want v1.1.0"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -87,9 +88,11 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		Cache:                  managed.CacheOptions(),
 		NewCache:               claim.NewCache,
 	}
-	if len(cfg.SecretNamespaces) > 0 {
-		secretscope.Limit(&options, cfg.SecretNamespaces...)
+	secrets, err := secretscope.New(context.Background(), config, cfg.SecretNamespaces...)
+	if err != nil {
+		return nil, err
 	}
+	secrets.Limit(&options)
 	options.Cache.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
 	if cfg.NeedsCRDs { // a kind whose definition vanishes must not end the controllers of others
 		options.Controller.CacheSyncTimeout = math.MaxInt64
@@ -109,7 +112,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
-	mgr := ownManager{base, cfg.Log, cfg.Used}
+	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme)}
 	reconcilers := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
@@ -122,7 +125,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 			return nil, errors.Join(err, mistakes(providers[i+1:])) // all mistakes at once
 		}
 	}
-	if err := probes.Add(mgr); err != nil {
+	if err := errors.Join(secrets.AddTo(mgr), probes.Add(mgr)); err != nil {
 		return nil, err
 	}
 	return mgr, telemetry.Server{
@@ -135,7 +138,11 @@ type ownManager struct {
 	ctrl.Manager
 	log  logr.Logger
 	used idle.Used // nil if it is not known
+	live client.Reader
 }
+
+// GetAPIReader returns a reader without a cache.
+func (m ownManager) GetAPIReader() client.Reader { return m.live }
 
 // GetLogger returns the logger of our controllers.
 func (m ownManager) GetLogger() logr.Logger { return m.log }

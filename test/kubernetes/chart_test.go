@@ -22,6 +22,7 @@ import (
 
 // An installation by kubectl becomes one by Helm, is upgraded, rolled back, removed, and becomes one by kubectl again. What it manages stays.
 func TestChart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	root, err := plane.Make("helm")
 	w.do(err)
@@ -47,10 +48,19 @@ func TestChart(t *testing.T) {
 		w.bound(orders)
 		w.check()
 	})
-	helm("upgrade", append([]string{chart, "--force-conflicts", "--set", "separate={sql}"}, image...)...)
-	w.deployed("bowline-controllers-sql", "registry.example.org/bowline:v2")
+	helm("upgrade", chart, "--force-conflicts", "--reuse-values", "--set", "image.tag=v3,rbac.secretNamespaces={quickstart,shop}")
+	w.deployed("bowline-controllers", "registry.example.org/bowline:v3")
+	t.Run("the account with Secrets of some namespaces", func(t *testing.T) {
+		w.readArguments()
+		w.replica(t, "limited")
+		w.deleted(orders)
+		w.apply("shop", w.example("quickstart/claim.yaml"))
+		w.bound(orders)
+		if _, denied := w.used(); len(denied) > 0 {
+			t.Errorf("denied: %v", denied)
+		}
+	})
 	helm("rollback", "1", "--force-conflicts")
-	w.absent(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "bowline-controllers-sql"}})
 	w.deployed("bowline-controllers", "registry.example.org/bowline:v2")
 	helm("uninstall")
 	w.absent(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: account}})

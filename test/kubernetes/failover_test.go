@@ -47,13 +47,13 @@ func TestFailuresDuringCreations_N87(t *testing.T) {
 		ends   int32 // processes of the controllers
 		limit  int32 // calls per second
 	}
-	const any = 99
+	const unlimited = 99
 	all := []failure{
 		{name: "the leader stops", during: func(f *failover) { f.do(f.leads.signal(syscall.SIGTERM)); f.takeover() }, ends: 1},
 		{name: "the leader is killed", during: kill, ends: 1},
 		{name: "an API server is killed", during: func(f *failover) { f.interrupt(0, w.APIServer[w.random.IntN(2)]) }},
 		{name: "an etcd is killed", during: func(f *failover) { f.interrupt(0, w.Etcd[w.random.IntN(3)]) }},
-		{name: "quorum is lost for 30 s", during: func(f *failover) { f.interrupt(30*time.Second, w.Etcd[0], w.Etcd[1]) }, ends: any},
+		{name: "quorum is lost for 30 s", during: func(f *failover) { f.interrupt(30*time.Second, w.Etcd[0], w.Etcd[1]) }, ends: unlimited},
 	}
 	for i := range plane.Setting(t, "BOWLINE_FREEZES", 1) {
 		name := "the leader is frozen past its lease " + fmt.Sprint(i+1)
@@ -71,7 +71,7 @@ func TestFailuresDuringCreations_N87(t *testing.T) {
 			stands := w.replica(t, "second")
 			var creations errgroup.Group
 			creations.Go(f.create)
-			f.some()
+			f.awaitSome()
 			f.begin = time.Now()
 			tc.during(f)
 			f.do(creations.Wait())
@@ -136,8 +136,8 @@ func (f *failover) create() error {
 	return nil
 }
 
-// some waits until some external resources exist, and fails if all do: then nothing is under way.
-func (f *failover) some() {
+// awaitSome waits until some external resources exist, and fails if all do: then nothing is under way.
+func (f *failover) awaitSome() {
 	f.t.Helper()
 	some, have := f.objects/20+f.random.IntN(max(1, f.objects*2/3)), map[types.UID]int{}
 	plane.Eventually(f.t, patience, fmt.Sprintf("%d are created", some), func(ctx context.Context) (err error) {

@@ -16,6 +16,7 @@ import (
 
 // The guide works as written on an empty cluster.
 func TestGuide(t *testing.T) {
+	t.Parallel()
 	w := newEmptyWorld(t)
 	w.runPods(t)
 	root, err := plane.Make("helm")

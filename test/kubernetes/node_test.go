@@ -143,8 +143,10 @@ func (n *node) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhas
 	for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 		now.Status.Conditions = append(now.Status.Conditions, corev1.PodCondition{Type: condition, Status: ready, LastTransitionTime: metav1.Now()})
 	}
-	now.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, Ready: phase == corev1.PodRunning, Started: new(phase == corev1.PodRunning),
-	}}
+	container := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image}
+	if phase == corev1.PodRunning {
+		container.Ready, container.Started, container.State.Running = true, new(true), &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
+	}
+	now.Status.ContainerStatuses = []corev1.ContainerStatus{container}
 	return client.IgnoreNotFound(n.client.Status().Patch(ctx, now, client.MergeFrom(pod)))
 }

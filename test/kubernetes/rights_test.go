@@ -37,6 +37,7 @@ const user = "system:serviceaccount:" + system + ":" + account
 // The quickstart and the guide of claims work with exactly the rights in the manifests: nothing is denied, and nothing is granted that is
 // not used, there or by what unused names.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	leads := w.replica(t, "first")
 	before := w.leader(t, "")

@@ -1,13 +1,16 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkup is the command check, which finds out by a small object whether the controllers of a server reconcile.
+// Package checkup is the command check, which verifies with a temporary object that the controllers of a server reconcile.
 package checkup
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,13 +31,14 @@ import (
 )
 
 const (
+	name         = "bowline-check" // of the object: the next check removes what a killed one left
 	interval     = 250 * time.Millisecond
-	removalLimit = 10 * time.Second // of the object, beyond the time limit
+	removalLimit = 10 * time.Second
 )
 
 // New returns the command.
 func New(std command.Streams, folder *datadir.Flag) *cobra.Command {
-	var access datadir.Access
+	access := datadir.Access{InPod: true}
 	var namespace string
 	limit := time.Minute
 	cmd := &cobra.Command{
@@ -69,9 +73,11 @@ create and delete kubernetestargets.workload.crossplane.io in the namespace.`,
 				return fmt.Errorf("reading kubeconfig: %w", err)
 			}
 		}
-		took, err := run(cmd.Context(), cfg, namespace, limit)
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		took, err := run(ctx, cfg, namespace, limit)
 		if err == nil {
-			_, err = fmt.Fprintf(std.Out, "The controllers work: they answered after %s\n", took.Round(time.Millisecond))
+			_, err = fmt.Fprintf(std.Out, "The controllers reconciled a test object in %s\n", took.Round(time.Millisecond))
 		}
 		return err
 	}
@@ -85,15 +91,16 @@ func run(ctx context.Context, cfg *rest.Config, namespace string, limit time.Dur
 		return 0, fmt.Errorf("creating client: %w", err)
 	}
 	targets := c.Resource(workloadv1alpha1.GroupVersion.WithResource("kubernetestargets")).Namespace(namespace)
+	if err := remove(ctx, targets); err != nil { // left by a check that was killed
+		return 0, err
+	}
 	o := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"generateName": "bowline-check-"},
-		"spec": map[string]any{"clusterRef": map[string]any{
-			"apiVersion": "check.bowline.dev/v1", "kind": "Nothing", "name": "bowline-check",
-		}},
+		"spec": map[string]any{"clusterRef": map[string]any{"apiVersion": "check.bowline.dev/v1", "kind": "Nothing", "name": name}},
 	}}
 	o.SetGroupVersionKind(workloadv1alpha1.KubernetesTargetGroupVersionKind)
+	o.SetName(name)
 	begin := time.Now()
-	o, err = targets.Create(ctx, o, metav1.CreateOptions{})
+	_, err = targets.Create(ctx, o, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
 		return 0, fmt.Errorf("creating a target: namespace %s, or the definition of targets, is missing (bowline crds prints the definitions): %w",
 			namespace, err)
@@ -104,34 +111,40 @@ func run(ctx context.Context, cfg *rest.Config, namespace string, limit time.Dur
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
 		defer cancel()
-		err = errors.Join(err, remove(ctx, targets, o.GetName()))
+		err = errors.Join(err, remove(ctx, targets))
 	}()
+	var last error
 	reported := func(ctx context.Context) (bool, error) {
-		o, err := targets.Get(ctx, o.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return false, fmt.Errorf("reading target %s: %w", o.GetName(), err)
+		var o *unstructured.Unstructured
+		if o, last = targets.Get(ctx, name, metav1.GetOptions{}); last != nil {
+			return false, nil // an API server may be away for a moment
 		}
 		conditions := inspect.Conditions(o)
 		return conditions.GetCondition(xpv1.TypeReady).Reason != "", nil
 	}
-	err = wait.PollUntilContextTimeout(ctx, interval, limit, true, reported)
-	if wait.Interrupted(err) {
-		return 0, fmt.Errorf("no controllers reported about target %s/%s within %s%s", namespace, o.GetName(), limit, why(ctx, c))
+	switch err := wait.PollUntilContextTimeout(ctx, interval, limit, true, reported); {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil && last != nil:
+		return 0, fmt.Errorf("reading target %s/%s: %w", namespace, name, last)
+	case err != nil:
+		return 0, fmt.Errorf("target %s/%s was not reconciled within %s%s", namespace, name, limit, describeControllers(ctx, c))
 	}
-	return time.Since(begin), err
+	return time.Since(begin), nil
 }
 
-// remove deletes the object, and waits until the controllers have let it go.
-func remove(ctx context.Context, targets dynamic.ResourceInterface, name string) error {
-	if err := targets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+// remove deletes the object if it exists, and waits until it is deleted.
+func remove(ctx context.Context, targets dynamic.ResourceInterface) error {
+	err := targets.Delete(ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("deleting target %s: %w", name, err)
 	}
-	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, interval, removalLimit, true, func(ctx context.Context) (bool, error) {
 		_, err := targets.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
+		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting until target %s is deleted: %w", name, err)
@@ -139,18 +152,18 @@ func remove(ctx context.Context, targets dynamic.ResourceInterface, name string)
 	return nil
 }
 
-// why says what is known of the controllers.
-func why(ctx context.Context, c dynamic.Interface) string {
+// describeControllers returns what the heartbeat tells of the controllers, as the end of an error.
+func describeControllers(ctx context.Context, c dynamic.Interface) string {
 	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
 	lease, err := c.Resource(leases).Namespace(heartbeat.Namespace).Get(ctx, heartbeat.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return ": none ever ran on this server"
+		return ": no controllers have run on this server"
 	case err != nil:
 		return ""
 	}
 	if since, stopped := heartbeat.Stopped(lease, time.Now()); stopped {
-		return ": they stopped at " + since.Local().Format(time.DateTime)
+		return ": the controllers stopped at " + since.Local().Format(time.DateTime)
 	}
-	return ", although they run: see their log"
+	return ", although controllers run: see their log"
 }

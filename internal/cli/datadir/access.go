@@ -5,6 +5,7 @@ package datadir
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -15,13 +16,21 @@ import (
 )
 
 // Access is the flags --kubeconfig and --context: which API server a command means, and as whom.
-type Access struct{ File, Context string }
+type Access struct {
+	File, Context string
+	InPod         bool // without both, and without a running server, the service account of the pod is used
+}
+
+// token of the service account of a pod.
+const token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // AddFlags registers the flags.
 func (a *Access) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.File, "kubeconfig", "",
-		"kubeconfig file (default: the administrator's of --data-dir, else $KUBECONFIG, else the administrator's of the only running server, "+
-			"else the service account of the pod)")
+	usage := "kubeconfig file (default: the administrator's of --data-dir, else $KUBECONFIG, else the administrator's of the only running server"
+	if a.InPod {
+		usage += ", else the service account of the pod"
+	}
+	flags.StringVar(&a.File, "kubeconfig", "", usage+")")
 	flags.StringVar(&a.Context, "context", "", "context of the kubeconfig (default: its current one)")
 }
 
@@ -51,13 +60,15 @@ func (f *Flag) Config(a Access) (clientcmd.ClientConfig, error) {
 		rules.Precedence = filepath.SplitList(from)
 	} else if a.File == "" {
 		dataDir, err := f.Running()
-		inPod := cmp.Or(f.Value, os.Getenv(Variable)) == "" && os.Getenv("KUBERNETES_SERVICE_HOST") != ""
-		switch {
-		case err == nil:
-			rules.ExplicitPath = controlplane.KubeconfigPath(dataDir)
-		case !inPod: // else without a path, which is the service account
+		if _, none := errors.AsType[*notRunningError](err); none && a.InPod && cmp.Or(f.Value, os.Getenv(Variable)) == "" {
+			if _, missing := os.Stat(token); missing == nil { // rules without a path mean the service account
+				return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}), nil
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
+		rules.ExplicitPath = controlplane.KubeconfigPath(dataDir)
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context}), nil
 }

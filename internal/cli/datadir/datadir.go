@@ -80,8 +80,13 @@ func (f *Flag) Running() (string, error) {
 	if others := runningServers(); len(others) > 0 {
 		text += fmt.Sprintf("\nor choose a running one:\n  --data-dir %s", strings.Join(others, "\n  --data-dir "))
 	}
-	return "", errors.New(text)
+	return "", &notRunningError{text}
 }
+
+// A notRunningError says that no server runs on a folder, and which command starts one.
+type notRunningError struct{ text string }
+
+func (e *notRunningError) Error() string { return e.text }
 
 // defaultDir is empty for a user without a home folder.
 func defaultDir() string {

@@ -69,7 +69,7 @@ func New(providers []provider.Provider, std command.Streams) *cobra.Command {
 replicas that elect a leader, spread over nodes, without rights on the node, and with a budget for disruptions.
 
 Apply the output of a later version to update. To remove Bowline, delete the Deployment first, then the rest, and the definitions only when no
-objects are left: bowline crds | kubectl delete -f - deletes all objects.`,
+objects are left: deleting a definition deletes its objects, and needs the annotation bowline.dev/allow-deletion=true.`,
 		Example: `  bowline manifests --image registry.example.org/bowline:v1 | kubectl apply --server-side -f -`,
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,14 +23,10 @@ package credentials
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -88,13 +84,7 @@ type watched struct {
 	informer toolscache.SharedIndexInformer
 	lastRead time.Time
 	stop     context.CancelFunc
-}
-
-// A file is one that a ProviderConfig refers to.
-type file struct {
-	folder, name string
-	content      [sha256.Size]byte // a hash; zero for a file that cannot be read
-	lastRead     time.Time         // for a ProviderConfig
+	refused  context.Context // ends if the API server does not allow the watch
 }
 
 // An Option changes one thing about Secrets.
@@ -138,16 +128,21 @@ func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 
 // Get returns the Secret from its watch. Callers must not change it.
 func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
-	informer, err := s.watch(key)
+	w, err := s.watch(key)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	if !informer.HasSynced() && !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, fmt.Errorf("secret %s cannot be watched: the API server does not answer, or does not allow it", key)
+	defer context.AfterFunc(w.refused, cancel)()
+	if !w.informer.HasSynced() && !toolscache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+		if refusal := context.Cause(w.refused); refusal != nil {
+			s.forget(key, w) // it may be allowed next time
+			return nil, fmt.Errorf("secret %s cannot be watched: %w", key, refusal)
+		}
+		return nil, fmt.Errorf("secret %s cannot be watched: the API server does not answer", key)
 	}
-	found, ok, err := informer.GetStore().GetByKey(key.String())
+	found, ok, err := w.informer.GetStore().GetByKey(key.String())
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +164,17 @@ func (s *Secrets) OnChange(callback func(types.NamespacedName)) {
 	s.listeners = append(s.listeners, callback)
 }
 
-func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInformer, error) {
+// forget stops a watch.
+func (s *Secrets) forget(key types.NamespacedName, w *watched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.stop()
+	if s.watched[key] == w {
+		delete(s.watched, key)
+	}
+}
+
+func (s *Secrets) watch(key types.NamespacedName) (*watched, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
@@ -179,7 +184,7 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	s.sweep(now)
 	if w := s.watched[key]; w != nil {
 		w.lastRead = now
-		return w.informer, nil
+		return w, nil
 	}
 	informer := informers.NewFilteredSecretInformer(s.client, key.Namespace, 0, toolscache.Indexers{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
@@ -200,10 +205,23 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	if err != nil {
 		return nil, fmt.Errorf("watching secret %s: %w", key, err)
 	}
+	w := &watched{informer: informer, lastRead: now}
+	var refuse context.CancelCauseFunc
+	w.refused, refuse = context.WithCancelCause(context.Background())
+	err = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if apierrors.IsForbidden(err) {
+			refuse(err)
+		}
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching secret %s: %w", key, err)
+	}
 	ctx, stop := context.WithCancel(s.ctx)
-	s.watched[key] = &watched{informer: informer, lastRead: now, stop: stop}
+	w.stop = stop
+	s.watched[key] = w
 	s.running.Go(func() { informer.RunWithContext(ctx) })
-	return informer, nil
+	return w, nil
 }
 
 func (s *Secrets) report(key types.NamespacedName) {
@@ -228,9 +246,6 @@ func (s *Secrets) sweep(now time.Time) {
 		}
 	}
 }
-
-// maxFileSize of credentials in bytes: as much as a Secret.
-const maxFileSize = 1 << 20
 
 // A Credential is what spec.credentials of a ProviderConfig refers to.
 type Credential struct {
@@ -321,101 +336,6 @@ func (s *Secrets) fromEnvironment(env *xpv1.EnvSelector) ([]byte, error) {
 		return nil, fmt.Errorf("environment variable %q of the controller is not set", env.Name)
 	}
 	return []byte(value), nil
-}
-
-// fromFile opens its folder as a root, so that no symbolic link leads out of it.
-func (s *Secrets) fromFile(fs *xpv1.FsSelector) ([]byte, error) {
-	if fs == nil {
-		return nil, errors.New("credentials source Filesystem needs fs with the path of a file")
-	}
-	for _, folder := range s.folders {
-		within, err := filepath.Rel(folder, fs.Path)
-		if err != nil || !filepath.IsLocal(within) || !filepath.IsAbs(fs.Path) {
-			continue
-		}
-		value, err := read(folder, within)
-		s.mu.Lock()
-		if s.files[fs.Path] == nil {
-			s.files[fs.Path] = &file{folder: folder, name: within, content: hash(value)}
-		}
-		s.files[fs.Path].lastRead = s.now()
-		s.mu.Unlock()
-		if err != nil {
-			return nil, fmt.Errorf("reading credentials from file %q of the controller: %w", fs.Path, err)
-		}
-		return value, nil
-	}
-	return nil, fmt.Errorf("file %q is not offered to ProviderConfigs: allow its folder where the controller is set up, "+
-		"by option credentials.WithFolders of the provider", fs.Path)
-}
-
-// watchFiles calls back about changes of the files in use until the context ends.
-func (s *Secrets) watchFiles(ctx context.Context) {
-	ticker := time.NewTicker(s.interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		s.mu.Lock()
-		listeners, files := slices.Clone(s.listeners), maps.Clone(s.files)
-		s.mu.Unlock()
-		for path, f := range files {
-			value, _ := read(f.folder, f.name)
-			content := hash(value)
-			s.mu.Lock()
-			changed := content != f.content
-			if f.content = content; s.now().Sub(f.lastRead) >= idle {
-				delete(s.files, path)
-			}
-			s.mu.Unlock()
-			for _, callback := range listeners {
-				if changed {
-					callback(types.NamespacedName{Name: path})
-				}
-			}
-		}
-	}
-}
-
-// hash is zero for no value.
-func hash(value []byte) (sum [sha256.Size]byte) {
-	if len(value) > 0 {
-		sum = sha256.Sum256(value)
-	}
-	return sum
-}
-
-func read(folder, name string) ([]byte, error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would block
-		return nil, errors.New("it is not a regular file")
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	value, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(value) == 0:
-		return nil, errors.New("it is empty")
-	case len(value) > maxFileSize:
-		return nil, fmt.Errorf("it has more than %d bytes", maxFileSize)
-	}
-	return value, nil
 }
 
 // SpecOf returns the spec of a ProviderConfig of any Go type: all of it as JSON, and the part that every one has.

@@ -14,10 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -249,4 +251,45 @@ func Example() {
 		return secrets.Extract(ctx, "", spec.Credentials)
 	}
 	_ = connect
+}
+
+// A Secret that may not be read is refused as soon as the API server says so, and read once it may.
+func TestRefusedWatch(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	const user = "credentials-without-rights"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "login"}}
+	if err := env.Client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	var secrets *credentials.Secrets
+	controlplanetest.RunManager(t, config, manager.Options{}, func(mgr manager.Manager) (err error) {
+		secrets, err = credentials.NewSecrets(mgr)
+		return err
+	})
+	key := types.NamespacedName{Namespace: env.Namespace, Name: "login"}
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second) // less than a read waits for an answer
+	defer cancel()
+	if _, err := secrets.Get(ctx, key); !apierrors.IsForbidden(err) || ctx.Err() != nil {
+		t.Errorf("reading without rights: %v", err)
+	}
+	meta := metav1.ObjectMeta{Namespace: env.Namespace, Name: user}
+	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}
+	for _, o := range []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		},
+	} {
+		if err := env.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env.Eventually(t, "it is read with rights", func(ctx context.Context) error {
+		_, err := secrets.Get(ctx, key)
+		return err
+	})
 }

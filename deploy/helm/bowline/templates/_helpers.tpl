@@ -1,23 +1,3 @@
-{{/* The Deployments as a list of dicts: the name, the component in labels, and the providers. */}}
-{{- define "bowline.deployments" -}}
-{{- $together := list }}
-{{- $all := list }}
-{{- range .Values.providers }}
-{{- if not (has . $.Values.separate) }}
-{{- $together = append $together . }}
-{{- end }}
-{{- end }}
-{{- if $together }}
-{{- $all = append $all (dict "name" "bowline-controllers" "component" "controllers" "providers" $together) }}
-{{- end }}
-{{- range .Values.providers }}
-{{- if has . $.Values.separate }}
-{{- $all = append $all (dict "name" (printf "bowline-controllers-%s" .) "component" (printf "controllers-%s" .) "providers" (list .)) }}
-{{- end }}
-{{- end }}
-{{- toYaml $all }}
-{{- end }}
-
 {{/* The objects that the program prints for each provider of a list, such as for its roles: (dict "root" $ "providers" list "folder" "rbac"). */}}
 {{- define "bowline.printed" -}}
 {{- $objects := list }}
@@ -42,10 +22,10 @@
 {{- toYaml (uniq $rules) }}
 {{- end }}
 
-{{/* Labels that select the pods of a component: those of `bowline manifests`, so that both can follow each other. */}}
+{{/* Labels that select the pods: those of `bowline manifests`, so that the chart can replace its Deployment. */}}
 {{- define "bowline.selector" -}}
 app.kubernetes.io/name: bowline
-app.kubernetes.io/component: {{ .component }}
+app.kubernetes.io/component: controllers
 {{- end }}
 
 {{- define "bowline.labels" -}}
@@ -61,6 +41,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" $repository .Values.image.digest }}
 {{- else }}
+{{- if and (eq .Chart.AppVersion "devel") (not .Values.image.tag) }}
+{{- fail "set image.tag to the tag that you pushed, such as v1, or image.digest" }}
+{{- end }}
 {{- printf "%s:%s" $repository (default .Chart.AppVersion .Values.image.tag) }}
 {{- end }}
 {{- end }}
