@@ -25,7 +25,7 @@ LDFLAGS = -s -w \
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 22
+	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## (.*)/  \1\t\2/' | expand -t 24
 
 # Without -trimpath on purpose: with it, all of Kubernetes would be compiled once for build and once more for test.
 .PHONY: build
@@ -47,6 +47,12 @@ image: ## Build the container image in bin/image, without a container engine (PL
 .PHONY: kubernetes
 kubernetes: ## Build bin/kubernetes, the servers of a Kubernetes control plane for tests
 	cd test/kubernetes/servers && $(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o '$(CURDIR)/bin/kubernetes' .
+
+.PHONY: kubernetes-1.34
+kubernetes-1.34: ## Build bin/kubernetes-1.34, the same servers of an earlier version
+	cd test/kubernetes/servers && $(GO) build -modfile=1.34.mod -buildvcs=false \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -modfile=1.34.mod -m -f '{{.Version}}' k8s.io/kubernetes)" \
+		-o '$(CURDIR)/bin/kubernetes-1.34' .
 
 .PHONY: helm
 helm: ## Build bin/helm, for the tests of the chart
@@ -104,6 +110,11 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWLINE_FREEZES, BOWLINE_OBJECTS, BOWLINE_SEED)
 	BOWLINE_FREEZES=$${BOWLINE_FREEZES:-10} $(GO) test -count=1 -timeout 1h -v -run TestFailures ./test/kubernetes | \
 		sed -u -E -e '/^ *(=== |PASS|ok )/d' -e 's/^    //'
+
+.PHONY: test-kubernetes-skew
+test-kubernetes-skew: ## Run the tests of clusters with the servers of Kubernetes 1.34
+	.ci/ensure-servers
+	BOWLINE_KUBERNETES=-1.34 $(GO) test -count=1 -timeout 1h ./test/kubernetes
 
 .PHONY: backup-proof
 backup-proof: ## Restore the backup of 200 claims under load beside the original (BOWLINE_BACKUP_CLAIMS)

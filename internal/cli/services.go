@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -260,11 +259,6 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	o.REST.UserAgent, o.Log, o.LibraryLog = plane.ControllersAccount, log.Controllers(), log.Library("controllers")
 	o.REST.Wrap(o.wrap)
 	o.Providers, o.Part = o.selection.Providers(), o.selection.Part()
-	for _, namespace := range o.Secrets {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			return fmt.Errorf("--secret-namespaces: %q is not the name of a namespace", namespace)
-		}
-	}
 	if err := o.Validate(); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,15 +41,16 @@ func Main(providers ...Provider) {
 }
 
 type settings struct {
-	kubeconfig    string
-	context       string
-	leaderElect   bool
-	installCRDs   bool
-	healthListen  string
-	metricsListen string
-	metricsChosen bool
-	pollInterval  time.Duration
-	verbosity     int
+	kubeconfig         string
+	context            string
+	leaderElect        bool
+	installCRDs        bool
+	healthListen       string
+	metricsListen      string
+	metricsChosen      bool
+	pollInterval       time.Duration
+	verbosity          int
+	logFormat, secrets string // secrets: namespaces, separated by commas
 }
 
 // parse reads the command line. It writes usage and mistakes to w.
@@ -64,6 +66,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.StringVar(&s.metricsListen, "metrics-listen", telemetry.DefaultListen,
 		"`host:port` that serves /metrics; empty for none; without the flag also none if the default is in use")
 	flags.DurationVar(&s.pollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
+	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log: text, for people, or json")
+	flags.StringVar(&s.secrets, "secret-namespaces", "", "`namespaces` of the Secrets that the controllers may use, separated by commas (default: all)")
 	flags.IntVar(&s.verbosity, "v", 0, "log `level`: 1 adds messages of libraries, 4 each request")
 	if err := flags.Parse(args[1:]); err != nil {
 		return s, err // written by Parse
@@ -75,6 +79,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 		err = fmt.Errorf("unknown argument %q: there are only flags, see -h", flags.Arg(0))
 	case s.pollInterval < time.Second:
 		err = errors.New("--poll-interval must be at least 1s")
+	case s.logFormat != "text" && s.logFormat != "json":
+		err = fmt.Errorf("--log-format must be text or json, not %q", s.logFormat)
 	default:
 		return s, nil
 	}
@@ -120,7 +126,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours, LibraryLog: libraries,
 		LeaderElect: s.leaderElect, LeaseName: programName(providers),
-		NeedsCRDs: !s.installCRDs, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
+		SecretNamespaces: strings.FieldsFunc(s.secrets, func(r rune) bool { return r == ',' }), NeedsCRDs: !s.installCRDs, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)
 	if err == nil {
@@ -145,7 +151,11 @@ func programName(providers []Provider) string {
 // loggers returns the logger of our controllers, at level info, and that of libraries, at level warning unless -v is set.
 func (s settings) loggers(w io.Writer) (ours, libraries logr.Logger) {
 	handler := func(level slog.Level) logr.Logger {
-		return logr.FromSlogHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+		o := &slog.HandlerOptions{Level: level}
+		if s.logFormat == "json" {
+			return logr.FromSlogHandler(slog.NewJSONHandler(w, o))
+		}
+		return logr.FromSlogHandler(slog.NewTextHandler(w, o))
 	}
 	more := slog.LevelInfo - slog.Level(s.verbosity)
 	if s.verbosity <= 0 {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -51,6 +52,9 @@ func New(ctx context.Context, config *rest.Config, namespaces ...string) (*Scope
 	}
 	s := &Scope{client: c}
 	for _, namespace := range namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			return nil, fmt.Errorf("--secret-namespaces: %q is not the name of a namespace", namespace)
+		}
 		may, err := s.may(ctx, namespace)
 		switch {
 		case err != nil:

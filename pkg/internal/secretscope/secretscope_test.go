@@ -112,6 +112,9 @@ func TestRefusedNamespaces(t *testing.T) {
 	if diff := cmp.Diff([][]string{{mine.Namespace}, {other.Namespace}}, [][]string{scope.usable, scope.refused}); diff != "" {
 		t.Errorf("usable and refused (-want +got):\n%s", diff)
 	}
+	if _, err := New(t.Context(), config, mine.Namespace, ""); err == nil {
+		t.Error("a scope with a namespace without a name was made")
+	}
 	if _, err := New(t.Context(), config, other.Namespace); err == nil {
 		t.Error("a scope without usable namespaces was made")
 	}

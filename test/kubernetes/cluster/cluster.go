@@ -82,14 +82,16 @@ func (s *Server) runs() bool {
 	}
 }
 
-// Start starts a control plane for a test, and stops it at its end.
+// Start starts a control plane for a test, and stops it at its end. BOWLINE_KUBERNETES chooses its version: "-1.34", or by default that
+// of this repository.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
-	root, err := plane.Make("kubernetes")
+	program := "kubernetes" + os.Getenv("BOWLINE_KUBERNETES")
+	root, err := plane.Make(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{dir: t.TempDir(), program: filepath.Join(root, "bin", "kubernetes"), token: secret()}
+	c := &Cluster{dir: t.TempDir(), program: filepath.Join(root, "bin", program), token: secret()}
 	if err := c.prepare(t); err != nil {
 		t.Fatal(err)
 	}
