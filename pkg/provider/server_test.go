@@ -128,6 +128,7 @@ func TestProgram(t *testing.T) {
 		"unknown flag (A73)":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
 		"argument (A73)":            {[]string{"letter"}, []provider.Provider{good}, 2, `"letter"`},
 		"poll interval (R224)":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
+		"log format":                {[]string{"--log-format=xml"}, []provider.Provider{good}, 2, "text or json"},
 		"no API server (A73)":       {nil, []provider.Provider{good}, 1, "--kubeconfig FILE"},
 		"no kubeconfig (A73)":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
 		"no provider (A73)":         {nil, nil, 1, "no provider"},

@@ -79,7 +79,7 @@ func (a *API) handle(pattern string, serve route) {
 // backup sends a tar archive. Unlike other requests it has no time limit.
 func (a *API) backup(w http.ResponseWriter, r *http.Request) error {
 	if !a.copying.TryLock() {
-		return refusal.Conflict("another backup of this cloud runs: repeat this one when that has ended")
+		return refusal.Conflict("another backup of this cloud runs, or was interrupted a moment ago: repeat this one in half a minute")
 	}
 	defer a.copying.Unlock()
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {

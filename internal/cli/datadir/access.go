@@ -6,6 +6,7 @@ package datadir
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -53,10 +54,28 @@ func (f *Flag) FromEnvironment() string {
 	return os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 }
 
+// CheckEnvironment returns an error if $KUBECONFIG is used, and none of its files exists.
+func (f *Flag) CheckEnvironment() error {
+	from := f.FromEnvironment()
+	for _, file := range filepath.SplitList(from) {
+		if _, err := os.Stat(file); err == nil {
+			return nil
+		}
+	}
+	if from == "" {
+		return nil
+	}
+	return fmt.Errorf("$%s names %s, which does not exist: correct it, unset it, or name a file with --kubeconfig or a folder with --data-dir",
+		clientcmd.RecommendedConfigPathEnvVar, ShellQuote(from))
+}
+
 // Config returns how to reach the API server that is meant.
 func (f *Flag) Config(a Access) (clientcmd.ClientConfig, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: a.File}
 	if from := f.FromEnvironment(); a.File == "" && from != "" {
+		if err := f.CheckEnvironment(); err != nil {
+			return nil, err
+		}
 		rules.Precedence = filepath.SplitList(from)
 	} else if a.File == "" {
 		dataDir, err := f.Running()

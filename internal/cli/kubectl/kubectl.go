@@ -71,6 +71,9 @@ func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 // home is never used, since a command must not reach another cluster by mistake.
 func pointKubectl(folder *datadir.Flag, args []string) error {
 	if folder.FromEnvironment() != "" {
+		if needsServer(args) {
+			return folder.CheckEnvironment()
+		}
 		return nil
 	}
 	kubeconfig := os.DevNull

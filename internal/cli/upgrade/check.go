@@ -78,6 +78,9 @@ func (c *checker) definition(ctx context.Context, next *apiextensionsv1.CustomRe
 		c.report.New = append(c.report.New, next.Name)
 		return nil
 	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("this needs the rights to read definitions and all objects, as an administrator has: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("reading definition %s: %w", next.Name, err)
 	}
@@ -141,7 +144,7 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 	}
 	for _, field := range slices.Sorted(maps.Keys(lost)) {
 		objects := lost[field]
-		c.found(Problem, FieldRemoved, next.Name, objects[0], "%d objects would lose %s", len(objects), field)
+		c.found(Problem, FieldRemoved, next.Name, objects[0], "objects that would lose %s: %d", field, len(objects))
 	}
 	return nil
 }
