@@ -5,10 +5,13 @@
 //
 // Commands are thin; the work is in packages below:
 //
-//	plane     runs the API server, the local cloud and the controllers (up, apiserver, cloud, controllers, rbac)
+//	plane     runs the API server, the local cloud and the controllers (up, apiserver, cloud, controllers)
+//	manifests prints what a cluster needs (manifests, crds, rbac)
 //	daemon    starts this program in the background and stops it (up --detach, down)
 //	datadir   finds the folder of a server, and the running servers of this user
 //	heartbeat lets commands know whether controllers run
+//	checkup   verifies that controllers reconcile (check)
+//	upgrade   tells what an upgrade would break (upgrade check)
 //	backup    writes a control plane into one file, and restores it (backup, restore)
 //	inspect   reads objects of any kind as one user (status, leaks, orphans, trace, why)
 //	rotate    replaces the credentials in a connection Secret

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -110,17 +109,9 @@ func onObject(cmd *cobra.Command, folder *datadir.Flag, run func(context.Context
 
 // openCluster is the inspect.Opener of the commands.
 func openCluster(folder *datadir.Flag, access datadir.Access) (*inspect.Cluster, string, error) {
-	chosen, err := folder.Config(access)
+	cfg, namespace, err := folder.Connect(access)
 	if err != nil {
 		return nil, "", err
-	}
-	cfg, err := chosen.ClientConfig()
-	if err != nil {
-		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	namespace, _, err := chosen.Namespace()
-	if err != nil {
-		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	cluster, err := inspect.Connect(cfg)
 	return cluster, namespace, err

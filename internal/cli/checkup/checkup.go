@@ -5,6 +5,7 @@
 package checkup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,22 +61,13 @@ create and delete kubernetestargets.workload.crossplane.io in the namespace.`,
 		if limit <= 0 {
 			return command.Usagef(cmd, "--timeout must be more than 0, such as 1m")
 		}
-		chosen, err := folder.Config(access)
+		cfg, standard, err := folder.Connect(access)
 		if err != nil {
 			return err
 		}
-		cfg, err := chosen.ClientConfig()
-		if err != nil {
-			return fmt.Errorf("reading kubeconfig: %w", err)
-		}
-		if namespace == "" {
-			if namespace, _, err = chosen.Namespace(); err != nil {
-				return fmt.Errorf("reading kubeconfig: %w", err)
-			}
-		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		took, err := run(ctx, cfg, namespace, limit)
+		took, err := run(ctx, cfg, cmp.Or(namespace, standard), limit)
 		if err == nil {
 			_, err = fmt.Fprintf(std.Out, "The controllers reconciled a test object in %s\n", took.Round(time.Millisecond))
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
@@ -69,7 +70,22 @@ func (f *Flag) CheckEnvironment() error {
 		clientcmd.RecommendedConfigPathEnvVar, ShellQuote(from))
 }
 
-// Config returns how to reach the API server that is meant.
+// Connect returns how to reach the API server that is meant, and the namespace there.
+func (f *Flag) Connect(a Access) (cfg *rest.Config, namespace string, err error) {
+	chosen, err := f.Config(a)
+	if err != nil {
+		return nil, "", err
+	}
+	if cfg, err = chosen.ClientConfig(); err == nil {
+		namespace, _, err = chosen.Namespace()
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	return cfg, namespace, nil
+}
+
+// Config returns how to find the API server that is meant, and who asks it.
 func (f *Flag) Config(a Access) (clientcmd.ClientConfig, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: a.File}
 	if from := f.FromEnvironment(); a.File == "" && from != "" {

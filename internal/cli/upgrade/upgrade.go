@@ -52,13 +52,9 @@ external resources.`,
 	selection.AddFlags(cmd.Flags())
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		chosen, err := folder.Config(access)
+		cfg, _, err := folder.Connect(access)
 		if err != nil {
 			return err
-		}
-		cfg, err := chosen.ClientConfig()
-		if err != nil {
-			return fmt.Errorf("reading kubeconfig: %w", err)
 		}
 		report, err := check(cmd.Context(), cfg, selection)
 		if err != nil {
