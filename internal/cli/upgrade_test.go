@@ -22,21 +22,21 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
-// widgets is a definition of the kind Widget. Each version is its name, whether it is stored, and its fields.
-func widgets(versions ...string) string {
+// contraptions is a definition of the kind Contraption. Each version is its name, whether it is stored, and its fields.
+func contraptions(versions ...string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: widgets.upgrade.example.org}
+metadata: {name: contraptions.upgrade.example.org}
 spec:
   group: upgrade.example.org
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  names: {kind: Contraption, listKind: ContraptionList, plural: contraptions, singular: contraption}
   scope: Cluster
   versions:
 ` + strings.Join(versions, "")
 }
 
-func widgetVersion(name string, stored bool, fields string) string {
+func contraptionVersion(name string, stored bool, fields string) string {
 	return fmt.Sprintf(`  - name: %s
     served: true
     storage: %t
@@ -53,14 +53,14 @@ func TestUpgradeCheck(t *testing.T) {
 			"x-kubernetes-validations: [{rule: '!has(self.size) || self.size != 7', message: 'seven is not possible'}]"
 	)
 	installed := &apiextensionsv1.CustomResourceDefinition{}
-	check(t, yaml.Unmarshal([]byte(widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before))), installed))
+	check(t, yaml.Unmarshal([]byte(contraptions(contraptionVersion("v1alpha1", true, before), contraptionVersion("v1", false, before))), installed))
 	check(t, controlplanetest.Install(t.Context(), controlplanetest.Config(t), installed))
 	env := controlplanetest.New(t)
 	kubeconfig := writeKubeconfig(t, env)
-	createWidgets(t, env)
+	createContraptions(t, env)
 	run := func(definition string, args ...string) (out, stderr string, code int) {
 		var stdout, errors bytes.Buffer
-		program := Program{Providers: []provider.Provider{{Name: "test", CRDs: fstest.MapFS{"widgets.yaml": {Data: []byte(definition)}}}}}
+		program := Program{Providers: []provider.Provider{{Name: "test", CRDs: fstest.MapFS{"contraptions.yaml": {Data: []byte(definition)}}}}}
 		code = program.Run(t.Context(), append([]string{"bowline", "upgrade", "check", "--kubeconfig", kubeconfig}, args...),
 			Streams{Out: &stdout, Err: &errors})
 		return stdout.String(), errors.String(), code
@@ -85,16 +85,16 @@ func TestUpgradeCheck(t *testing.T) {
 		next string
 		want []string
 	}{
-		"nothing changes": {widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before)), nil},
+		"nothing changes": {contraptions(contraptionVersion("v1alpha1", true, before), contraptionVersion("v1", false, before)), nil},
 		"a version is added": {
-			widgets(widgetVersion("v1alpha1", false, before), widgetVersion("v1", false, before), widgetVersion("v2", true, before)), nil,
+			contraptions(contraptionVersion("v1alpha1", false, before), contraptionVersion("v1", false, before), contraptionVersion("v2", true, before)), nil,
 		},
-		"a version is removed": {widgets(widgetVersion("v1", true, before)), []string{"problem ServedVersionRemoved", "problem StoredVersionRemoved"}},
-		"the schema of the stored version is narrower": {widgets(widgetVersion("v1alpha1", true, after), widgetVersion("v1", false, after)), []string{
+		"a version is removed": {contraptions(contraptionVersion("v1", true, before)), []string{"problem ServedVersionRemoved", "problem StoredVersionRemoved"}},
+		"the schema of the stored version is narrower": {contraptions(contraptionVersion("v1alpha1", true, after), contraptionVersion("v1", false, after)), []string{
 			"problem FieldRemoved painted", "problem ObjectRefused large", "problem ObjectRefused seven", "problem ObjectRefused token",
 		}},
 		"the scope changes": {
-			strings.Replace(widgets(widgetVersion("v1alpha1", true, before), widgetVersion("v1", false, before)), "scope: Cluster", "scope: Namespaced", 1),
+			strings.Replace(contraptions(contraptionVersion("v1alpha1", true, before), contraptionVersion("v1", false, before)), "scope: Cluster", "scope: Namespaced", 1),
 			[]string{"problem ScopeChanged"},
 		},
 	} {
@@ -109,15 +109,15 @@ func TestUpgradeCheck(t *testing.T) {
 		})
 	}
 	t.Run("the table has no values", func(t *testing.T) {
-		out, stderr, code := run(widgets(widgetVersion("v1alpha1", true, after), widgetVersion("v1", false, after)))
+		out, stderr, code := run(contraptions(contraptionVersion("v1alpha1", true, after), contraptionVersion("v1", false, after)))
 		if code != exitError || !strings.Contains(out, "seven is not possible") || strings.Contains(out+stderr, "secret-") {
 			t.Errorf("exit code %d:\n%s%s", code, out, stderr)
 		}
 	})
 }
 
-// createWidgets creates objects that fit, and that do not.
-func createWidgets(t *testing.T, env *controlplanetest.Env) {
+// createContraptions creates objects that fit, and that do not.
+func createContraptions(t *testing.T, env *controlplanetest.Env) {
 	t.Helper()
 	for name, spec := range map[string]map[string]any{
 		"fits":    {"size": int64(3)},
@@ -128,7 +128,7 @@ func createWidgets(t *testing.T, env *controlplanetest.Env) {
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		o.SetAPIVersion("upgrade.example.org/v1")
-		o.SetKind("Widget")
+		o.SetKind("Contraption")
 		o.SetName(name)
 		check(t, env.Client.Create(t.Context(), o))
 	}
