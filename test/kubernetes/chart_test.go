@@ -70,7 +70,7 @@ func TestChart(t *testing.T) {
 	w.apply("", w.manifests())
 	w.deployed("bowline-controllers", printedImage)
 	t.Run("the account of kubectl", func(t *testing.T) {
-		w.authenticate()
+		w.do(w.authenticate(t.Context(), account, w.kubeconfig))
 		w.readArguments()
 		w.replica(t, "kubectl")
 		w.check()

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,8 +79,8 @@ func (n *node) run(ctx context.Context, pod *corev1.Pod) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	kubeconfig, err := n.account(ctx, pod.Spec.ServiceAccountName, filepath.Join(dir, "kubeconfig"))
-	if err != nil {
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := n.authenticate(ctx, pod.Spec.ServiceAccountName, kubeconfig); err != nil {
 		return err
 	}
 	container := pod.Spec.Containers[0]
@@ -121,16 +120,6 @@ func wrap(err error, printed string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", err, strings.TrimSpace(printed))
-}
-
-// account writes a kubeconfig of a service account.
-func (n *node) account(ctx context.Context, name, file string) (string, error) {
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(7200))}}
-	holder := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name}}
-	if err := n.client.SubResource("token").Create(ctx, holder, token); err != nil {
-		return "", err
-	}
-	return file, n.WriteKubeconfig(file, token.Status.Token)
 }
 
 // report stores the state of a pod.

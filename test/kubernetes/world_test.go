@@ -105,7 +105,7 @@ func (w *world) install() {
 	w.t.Helper()
 	w.apply("", w.manifests())
 	w.readArguments()
-	w.authenticate()
+	w.do(w.authenticate(w.t.Context(), account, w.kubeconfig))
 
 	key, err := w.cloud.NewKey(w.t.Context(), project)
 	w.do(err)
@@ -138,13 +138,14 @@ func (w *world) readArguments() {
 	w.args = deployment.Spec.Template.Spec.Containers[0].Args
 }
 
-// authenticate writes a kubeconfig of the account of the controllers.
-func (w *world) authenticate() {
-	w.t.Helper()
+// authenticate writes a kubeconfig of a service account in the namespace of Bowline.
+func (w *world) authenticate(ctx context.Context, account, file string) error {
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(7200))}}
 	holder := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: account}}
-	w.do(w.client.SubResource("token").Create(w.t.Context(), holder, token))
-	w.do(w.WriteKubeconfig(w.kubeconfig, token.Status.Token))
+	if err := w.client.SubResource("token").Create(ctx, holder, token); err != nil {
+		return err
+	}
+	return w.WriteKubeconfig(file, token.Status.Token)
 }
 
 // example reads a file of the examples, for the cloud of this world.

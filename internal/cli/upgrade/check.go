@@ -131,10 +131,11 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 		o := item.(*unstructured.Unstructured)
 		name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 		c.report.Objects++
-		for _, field := range s.unknown(o) {
+		unknown, refusals := s.examine(ctx, o)
+		for _, field := range unknown {
 			lost[field] = append(lost[field], name)
 		}
-		for _, refusal := range s.refusals(ctx, o) {
+		for _, refusal := range refusals {
 			c.found(Problem, ObjectRefused, next.Name, name, "the new definition would refuse it: %s", refusal)
 		}
 		return nil

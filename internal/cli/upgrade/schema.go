@@ -39,25 +39,20 @@ func newSchema(of *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 	return &crdSchema{structural, fields, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, err
 }
 
-// unknown returns the fields of an object that the schema does not have, which the API server would remove.
-func (s *crdSchema) unknown(o *unstructured.Unstructured) []string {
-	content := o.DeepCopy().Object
-	return pruning.PruneWithOptions(content, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-}
-
-// refusals returns why the API server would refuse to create an object. Values, which may be secret, are left out.
-func (s *crdSchema) refusals(ctx context.Context, o *unstructured.Unstructured) (all []string) {
-	content := o.DeepCopy().Object
-	pruning.Prune(content, s.structural, true)
+// examine returns the fields of an object that the schema does not have, which the API server would remove, and why it would refuse to create
+// the rest. Values, which may be secret, are left out. It changes the object.
+func (s *crdSchema) examine(ctx context.Context, o *unstructured.Unstructured) (unknown, refusals []string) {
+	content := o.Object
+	unknown = pruning.PruneWithOptions(content, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.Default(content, s.structural)
 	errs := validation.ValidateCustomResource(nil, content, s.fields)
 	if s.rules != nil && len(errs) == 0 { // as the API server does
 		errs, _ = s.rules.Validate(ctx, nil, s.structural, content, nil, celconfig.RuntimeCELCostBudget)
 	}
 	for _, err := range errs {
-		all = append(all, describe(err))
+		refusals = append(refusals, describe(err))
 	}
-	return all
+	return unknown, refusals
 }
 
 func describe(err *field.Error) string {
