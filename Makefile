@@ -74,8 +74,8 @@ test contract: export GOGC = 300
 .PHONY: test
 test: ## Run all tests; installs PostgreSQL, Redis and Prometheus if they are missing
 	.ci/ensure-servers prometheus
-	$(GO) test -timeout 25m ./...
 	cd deploy/image && $(GO) test ./...
+	$(GO) test -timeout 25m ./...
 
 .PHONY: contract
 contract: ## Run all tests and check what they prove of docs/contract.md

@@ -36,7 +36,7 @@ func readProgram(platform, file string) (program, error) {
 	}
 	machine, known := machines[parsed.Architecture]
 	if parsed.OS != "linux" || !known {
-		return program{}, fmt.Errorf("platform %q: want linux/ and one of %s", platform, strings.Join(slices.Sorted(maps.Keys(machines)), ", "))
+		return program{}, fmt.Errorf("platform %q: want linux/%s", platform, strings.Join(slices.Sorted(maps.Keys(machines)), ", linux/"))
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
