@@ -48,8 +48,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, 
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}
-	if stored, invalid := treeOf(p.managed); err == nil && invalid == nil {
-		p.memory.pruned = p.memory.pruned || section(now["status"], ownership) != nil && section(stored["status"], ownership) == nil
+	if err == nil && section(now["status"], ownership) != nil && section(p.status(), ownership) == nil {
+		stored, invalid := treeOf(p.managed)
+		p.memory.pruned = p.memory.pruned || invalid == nil && section(stored["status"], ownership) == nil
 	}
 	return false, client.IgnoreNotFound(err)
 }
