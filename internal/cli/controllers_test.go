@@ -27,7 +27,7 @@ func TestControllersWithoutTheirDefinitions(t *testing.T) {
 	m.apply(m.must("crds", "--providers", "core"))
 	m.start("The controllers work", "controllers", "--kubeconfig", controlplane.KubeconfigPath(dir), "--install-crds=false",
 		"--providers", "core,sql", "--health-listen", health, "--leader-elect", "--log-format", "json", "--metrics-listen", "")
-	m.must("kubectl", "get", "lease", plane.ControllersAccount+"-core-sql", "-n", plane.SystemNamespace)
+	m.must("kubectl", "get", "lease", "bowline-core", "bowline-sql", "-n", plane.SystemNamespace)
 	ready := func(want int) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -35,7 +35,7 @@ func TestParts(t *testing.T) {
 	stopControllers := m.start("The controllers work", "controllers", "--kubeconfig", kubeconfig, "--leader-elect")
 
 	m.run("kubectl", "get", "crd", "-o", "name").want(t, exitOK, "favouritedbinstances", "")
-	lease := m.must("kubectl", "get", "lease", plane.ControllersAccount, "-n", plane.SystemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
+	lease := m.must("kubectl", "get", "lease", "bowline-sql", "-n", plane.SystemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
 	if lease == "" {
 		t.Error("the controllers' lease has no holder")
 	}
@@ -54,7 +54,7 @@ func TestParts(t *testing.T) {
 	m.run("status", "--data-dir", dir).want(t, exitOK, "nothing is reconciled", "")
 	of := filepath.Join(t.TempDir(), "shop.kubeconfig")
 	m.must("user", "create", "shop", "--namespace", "shop", "--kubeconfig", kubeconfig, "-o", of)
-	m.run("why", "postgresqlinstance/orders", "--kubeconfig", of).want(t, exitOK, "No controllers run since", "")
+	m.run("why", "postgresqlinstance/orders", "--kubeconfig", of).want(t, exitOK, "Controllers stopped since", "")
 	stopCloud()
 	stopServer()
 	m.run("down", "--data-dir", dir).want(t, exitOK, "Nothing runs", "")

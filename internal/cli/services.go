@@ -231,11 +231,13 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: $KUBECONFIG, else the service account of the pod)")
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().BoolVar(&o.LeaderElect, "leader-elect", false,
-		"reconcile only while this process holds the lease that all replicas share")
+		"reconcile only while this process holds the leases of its providers, which all replicas share")
 	cmd.Flags().BoolVar(&o.InstallCRDs, "install-crds", true, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.logFormat, "log-format", "text", "text, for people, or json")
 	o.selection.AddFlags(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.Secrets, "secret-namespaces", nil, "namespaces of the Secrets that the controllers may use (default: all)")
+	cmd.Flags().StringVar(&o.Selector, "watch-label-selector", "",
+		"reconcile the managed resources whose ProviderConfigs have these labels, such as shard=a; one process needs a selector for what has none, such as !shard (default: all)")
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
@@ -258,7 +260,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	}
 	o.REST.UserAgent, o.Log, o.LibraryLog = plane.ControllersAccount, log.Controllers(), log.Library("controllers")
 	o.REST.Wrap(o.wrap)
-	o.Providers, o.Part = o.selection.Providers(), o.selection.Part()
+	o.Providers = o.selection.Providers()
 	if err := o.Validate(); err != nil {
 		return err
 	}

@@ -39,12 +39,14 @@ type status struct {
 	Metrics   string      `json:"metrics"`   // URL of the metrics; empty if none are served
 	Version   string      `json:"version"`   // of the server; empty when down or still starting
 	DiskFull  bool        `json:"diskFull"`  // the disk of the data folder has so little room that new objects are refused
-	Stopped   *time.Time  `json:"stopped"`   // when the last controllers stopped; null while they run, or if none ever did
+	Stopped   *time.Time  `json:"stopped"`   // when controllers stopped, the last of some; null while all run, or if none ever did
+	Without   []string    `json:"without"`   // providers whose controllers stopped; null while all run
 	Unhealthy []unhealthy `json:"unhealthy"` // paused deletions first, then in the order of objects
 	Released  int         `json:"released"`  // managed resources that stayed when their claims were deleted, with their data
 	Objects   []objects   `json:"objects"`   // every kind of claims, of classes, of managed resources and of configurations, in this order
 
-	at string // flags of the commands that are suggested
+	at   string // flags of the commands that are suggested
+	stop string // what Stopped and Without tell, as a clause
 }
 
 type objects struct {
@@ -148,8 +150,8 @@ func (s *status) readServer(ctx context.Context, dataDir string) error {
 func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	if since, stopped := cluster.Stopped(ctx); stopped {
-		s.Stopped = &since
+	if stop, found := cluster.Stopped(ctx); found {
+		s.Stopped, s.Without, s.stop = &stop.Since, stop.Providers, stop.String()
 	}
 	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig} {
 		kinds := cluster.OfRole(role)
@@ -230,8 +232,8 @@ func (s status) print(w io.Writer, dataDir string) error {
 		free, _, _ := controlplane.LowSpace(dataDir)
 		rows = append(rows, []any{"Disk", fmt.Sprintf("nearly full (%d MB free): new objects are refused until there is room", free>>20)})
 	}
-	if s.Stopped != nil {
-		rows = append(rows, []any{"Controllers", "stopped since " + s.Stopped.Local().Format(time.DateTime) + ": nothing is reconciled"})
+	if s.stop != "" {
+		rows = append(rows, []any{"Controllers", s.stop})
 	}
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err

@@ -163,20 +163,38 @@ func (r *Registry) forget(key limits.Key) {
 
 // find reads the ProviderConfig that an object uses, and its credentials, from caches (R227 to R229, R231, R232, N2).
 func (r *Registry) find(ctx context.Context, mg resource.Managed) (*config, error) {
-	kind, err := r.kindFor(mg)
+	kind, object, err := r.read(ctx, mg)
 	if err != nil {
 		return nil, failure.With(failure.ProviderConfigUnavailable, err)
+	}
+	c, err := r.resolve(ctx, kind, object)
+	return c, failure.With(failure.ProviderConfigUnavailable, err)
+}
+
+// read returns the ProviderConfig that an object uses, from the cache: it must not be changed.
+func (r *Registry) read(ctx context.Context, mg resource.Managed) (schema.GroupVersionKind, client.Object, error) {
+	kind, err := r.kindFor(mg)
+	if err != nil {
+		return kind.Kind, nil, err
 	}
 	key := types.NamespacedName{Name: resource.ProviderConfigName(mg)}
 	if kind.Namespaced {
 		key.Namespace = mg.GetNamespace()
 	}
 	object := kind.Object.DeepCopyObject().(client.Object)
-	if err := r.mgr.GetClient().Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil { // resolve changes nothing in it
-		return nil, failure.With(failure.ProviderConfigUnavailable, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err))
+	if err := r.mgr.GetClient().Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return kind.Kind, nil, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err)
 	}
-	c, err := r.resolve(ctx, kind.Kind, object)
-	return c, failure.With(failure.ProviderConfigUnavailable, err)
+	return kind.Kind, object, nil
+}
+
+// Labels returns the labels of the ProviderConfig that an object uses: none if there is none.
+func (r *Registry) Labels(ctx context.Context, mg resource.Managed) (map[string]string, error) {
+	_, object, err := r.read(ctx, mg)
+	if object == nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return object.GetLabels(), nil
 }
 
 // resolve reads what a ProviderConfig refers to.
@@ -355,14 +373,14 @@ type watch struct {
 type UserLister func(ctx context.Context, config types.NamespacedName) ([]reconcile.Request, error)
 
 // Watch makes a controller requeue objects when their ProviderConfig, of the given group, or its credentials change, and when the
-// external system gets out of reach or is in reach again.
-func (r *Registry) Watch(b *builder.Builder, group string, users UserLister) {
+// external system gets out of reach or is in reach again. also accepts further changes of ProviderConfigs.
+func (r *Registry) Watch(b *builder.Builder, group string, users UserLister, also ...predicate.Predicate) {
 	w := watch{Registry: r, group: group, users: users}
 	b.WatchesRawSource(source.Func(w.listen))
 	for _, kind := range r.configs {
 		if kind.Kind.Group == group {
 			b.Watches(kind.Object, w.configChanges(kind), builder.WithPredicates(
-				predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, deletionsResumed())))
+				predicate.Or(append(also, predicate.GenerationChangedPredicate{}, deletionsResumed())...)))
 		}
 	}
 }

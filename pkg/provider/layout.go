@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/apis"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -103,6 +104,17 @@ func (l *layout) configKinds() []clients.ConfigKind {
 		kinds = append(kinds, clients.ConfigKind{Object: c.object, Kind: c.gvk, Namespaced: c.namespaced})
 	}
 	return kinds
+}
+
+// targetKind is the core's kind of targets.
+var targetKind = workloadv1alpha1.KubernetesTargetGroupVersionKind
+
+// connects is true if targets can name managed resources of the provider, whose Secrets are then copied.
+func (l *layout) connects() bool {
+	return slices.ContainsFunc(l.kinds, func(k part[Kind]) bool {
+		_, bindable := k.object.Object.(resource.BindableManaged)
+		return bindable && !k.namespaced
+	})
 }
 
 // usersOf returns the kinds whose objects may use ProviderConfigs of a kind.

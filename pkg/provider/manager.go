@@ -21,11 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/internal/idle"
 	"github.com/bowline-dev/bowline/pkg/internal/probes"
 	"github.com/bowline-dev/bowline/pkg/internal/secretscope"
+	"github.com/bowline-dev/bowline/pkg/internal/shard"
+	"github.com/bowline-dev/bowline/pkg/internal/watchlog"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -38,8 +39,7 @@ type ManagerConfig struct {
 	REST           *rest.Config     // the access to the API server. Required.
 	Log            logr.Logger      // the logger of all controllers. Default: none.
 	LibraryLog     logr.Logger      // the logger of controller-runtime. Default: Log.
-	LeaderElect    bool             // run controllers only while this process holds the lease
-	LeaseName      string           // identifies the lease, in the namespace of the pod, else bowline-system. Required with LeaderElect.
+	LeaderElect    bool             // run controllers only while this process holds the lease of each of its providers
 	HealthListen   string           // the host:port of /healthz and /readyz. Default: none.
 	MetricsListen  string           // the host:port of /metrics. Default: none.
 	MetricsPort    string           // the port of an earlier start, taken instead of port 0 while it is free
@@ -48,7 +48,10 @@ type ManagerConfig struct {
 	NeedsCRDs      bool             // an administrator installs the definitions: ready only while the API server has them
 	// SecretNamespaces are the namespaces of the Secrets that the controllers may use. Default: all.
 	SecretNamespaces []string
-	Reconcilers      []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
+	// WatchLabelSelector selects the ProviderConfigs that this process reconciles, with the managed resources that use them. What has none,
+	// such as claims, is for the process whose selector matches an object without labels. Default: everything.
+	WatchLabelSelector string
+	Reconcilers        []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
 	// Default: every kind is watched.
@@ -93,16 +96,20 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, err
 	}
 	secrets.Limit(&options)
-	options.Cache.DefaultWatchErrorHandler = (&watchErrors{log: cfg.Log}).handle
+	options.Cache.DefaultWatchErrorHandler = (&watchlog.Errors{Log: cfg.Log}).Handle
 	if cfg.NeedsCRDs { // a kind whose definition vanishes must not end the controllers of others
 		options.Controller.CacheSyncTimeout = math.MaxInt64
 	}
+	mine, err := shard.Parse(cfg.WatchLabelSelector)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.LeaderElect {
-		lease, err := election.Join(context.Background(), &options, config, cfg.Log, cfg.LeaseName)
+		leases, err := election.Join(context.Background(), &options, config, cfg.Log, leaseNames(providers, mine)...)
 		if err != nil {
 			return nil, err
 		}
-		cfg.Reconcilers = append([]managed.ReconcilerOption{managed.WithFence(lease.Fence)}, cfg.Reconcilers...)
+		cfg.Reconcilers = append([]managed.ReconcilerOption{managed.WithFence(leases.Fence)}, cfg.Reconcilers...)
 	}
 	var base ctrl.Manager
 	if cfg.Used != nil {
@@ -112,12 +119,12 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
-	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme)}
+	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme), mine}
 	reconcilers := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
 		if cfg.NeedsCRDs {
-			err = p.whenDefined(mgr, config, providers, setup)
+			err = p.whenDefined(mgr, config, setup)
 		} else {
 			err = setup()
 		}
@@ -125,7 +132,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 			return nil, errors.Join(err, mistakes(providers[i+1:])) // all mistakes at once
 		}
 	}
-	if err := errors.Join(secrets.AddTo(mgr), probes.Add(mgr)); err != nil {
+	if err := errors.Join(addTargets(mgr, providers), secrets.AddTo(mgr), probes.Add(mgr)); err != nil {
 		return nil, err
 	}
 	return mgr, telemetry.Server{
@@ -139,6 +146,7 @@ type ownManager struct {
 	log  logr.Logger
 	used idle.Used // nil if it is not known
 	live client.Reader
+	mine *shard.Shard
 }
 
 // GetAPIReader returns a reader without a cache.
@@ -155,23 +163,31 @@ func (s *Setup) whenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
 	return s.mgr
 }
 
-// whenDefined calls setup once the API server has what an administrator installs, the claims of other providers among it: classes need them.
-func (p Provider) whenDefined(mgr ctrl.Manager, cfg *rest.Config, among []Provider, setup func() error) error {
+// mine returns what this process reconciles of all objects.
+func (s *Setup) mine() *shard.Shard {
+	own, _ := s.mgr.(ownManager)
+	return own.mine
+}
+
+// whenDefined calls setup once the API server has what an administrator installs.
+func (p Provider) whenDefined(mgr ctrl.Manager, cfg *rest.Config, setup func() error) error {
 	own, err := p.Definitions()
-	all, allErr := Definitions(among...)
 	l, invalid := p.layout()
-	if err := errors.Join(err, allErr, invalid); err != nil {
+	if err := errors.Join(err, invalid); err != nil {
 		return err
-	}
-	for _, d := range all {
-		if len(l.classes) > 0 && crd.IsIn("claims", d.Spec.Names.Categories) {
-			own = append(own, d)
-		}
 	}
 	if err := l.addToScheme(mgr.GetScheme()); err != nil { // it must not change while controllers run
 		return err
 	}
 	return probes.RequireDefinitions(mgr, cfg, p.Name, own, setup)
+}
+
+func leaseNames(of []Provider, mine *shard.Shard) []string {
+	names := make([]string, 0, len(of))
+	for _, p := range of {
+		names = append(names, mine.LeaseName(p.LeaseName()))
+	}
+	return names
 }
 
 func mistakes(providers []Provider) error {

@@ -51,6 +51,7 @@ type settings struct {
 	pollInterval       time.Duration
 	verbosity          int
 	logFormat, secrets string // secrets: namespaces, separated by commas
+	selector           string
 }
 
 // parse reads the command line. It writes usage and mistakes to w.
@@ -60,7 +61,7 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.SetOutput(w)
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that names the API server and the identity to use (default: $KUBECONFIG, else the pod's own)")
 	flags.StringVar(&s.context, "context", "", "`name` of a context of the kubeconfig (default: its current one)")
-	flags.BoolVar(&s.leaderElect, "leader-elect", false, "run only while this process holds the lease of all replicas")
+	flags.BoolVar(&s.leaderElect, "leader-elect", false, "run only while this process holds the leases of its providers, which all replicas share")
 	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at startup")
 	flags.StringVar(&s.healthListen, "health-listen", "", "`host:port` that serves /healthz and /readyz (default: none)")
 	flags.StringVar(&s.metricsListen, "metrics-listen", telemetry.DefaultListen,
@@ -68,6 +69,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.DurationVar(&s.pollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log: text, for people, or json")
 	flags.StringVar(&s.secrets, "secret-namespaces", "", "`namespaces` of the Secrets that the controllers may use, separated by commas (default: all)")
+	flags.StringVar(&s.selector, "watch-label-selector", "",
+		"reconcile the managed resources whose ProviderConfigs match this label `selector`, and with one that matches no labels all else (default: all)")
 	flags.IntVar(&s.verbosity, "v", 0, "log `level`: 1 adds messages of libraries, 4 each request")
 	if err := flags.Parse(args[1:]); err != nil {
 		return s, err // written by Parse
@@ -125,8 +128,8 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	}
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours, LibraryLog: libraries,
-		LeaderElect: s.leaderElect, LeaseName: programName(providers),
-		SecretNamespaces: strings.FieldsFunc(s.secrets, func(r rune) bool { return r == ',' }), NeedsCRDs: !s.installCRDs, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
+		LeaderElect: s.leaderElect, SecretNamespaces: strings.FieldsFunc(s.secrets, func(r rune) bool { return r == ',' }), NeedsCRDs: !s.installCRDs,
+		WatchLabelSelector: s.selector, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)
 	if err == nil {
@@ -139,7 +142,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	return err
 }
 
-// programName identifies the controllers in the API server, the lease and logs.
+// programName identifies the controllers in the API server and logs.
 func programName(providers []Provider) string {
 	name := "bowline"
 	for _, p := range providers {

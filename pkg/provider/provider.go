@@ -84,6 +84,9 @@ type Kind struct {
 	typed       func(*Setup) managed.ReconcilerOption  // Connecter for external clients of one Go type
 }
 
+// LeaseName is the name of the lease that the processes share which run the provider.
+func (p Provider) LeaseName() string { return "bowline-" + p.Name }
+
 // Definitions returns the definitions of all kinds of the provider.
 func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if p.CRDs == nil {

@@ -7,14 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	kunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
@@ -29,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+	"github.com/bowline-dev/bowline/pkg/reference/installation"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -61,13 +63,18 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	for _, c := range s.configs {
 		r := providerconfig.NewReconciler(s.mgr, c.gvk,
 			providerconfig.WithUsers(s.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()),
-			providerconfig.WithClients(s.clients))
+			providerconfig.WithClients(s.clients), providerconfig.WithShard(s.mine().Owns))
 		if err := r.SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err
 		}
-		s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
+		if s.mine().OwnsRest() {
+			s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
+		}
 	}
-	return s.addClaims()
+	if s.mine().OwnsRest() {
+		return s.addClaims()
+	}
+	return nil
 }
 
 func (s *Setup) shared() []managed.ReconcilerOption {
@@ -94,6 +101,15 @@ func (s *Setup) own(p part[Kind]) []managed.ReconcilerOption {
 	if _, untyped := k.Object.(runtime.Unstructured); untyped {
 		options = append(options, managed.WithNewManaged(func() resource.Managed { return k.Object.DeepCopyObject().(resource.Managed) }))
 	}
+	if mine := s.mine(); mine != nil {
+		options = append(options, managed.WithShard(func(ctx context.Context, mg resource.Managed) (bool, error) {
+			if p.configs == "" {
+				return mine.OwnsRest(), nil
+			}
+			of, err := s.clients.Labels(ctx, mg)
+			return mine.Matches(of), err
+		}))
+	}
 	return append(options, k.Options...)
 }
 
@@ -112,8 +128,14 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 		WatchesRawSource(r.Wakeups()).
 		WithOptions(queue.Options(s.mgr, name, concurrency, 0, 0))
 	_, untyped := k.object.Object.(runtime.Unstructured)
-	s.metrics.CountManaged(name, s.lister(k.gvk, untyped))
-	s.clients.Watch(b, k.configs, r.Users)
+	if s.mine().OwnsRest() { // one process counts all
+		s.metrics.CountManaged(name, s.lister(k.gvk, untyped))
+	}
+	var handover []predicate.Predicate
+	if s.mine() != nil {
+		handover = append(handover, predicate.LabelChangedPredicate{})
+	}
+	s.clients.Watch(b, k.configs, r.Users, handover...)
 	return b.Complete(r)
 }
 
@@ -133,15 +155,8 @@ func (s *Setup) addClaims() error {
 		}
 		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
 	}
-	served := map[schema.GroupVersionKind]bool{}
-	for _, c := range s.classes {
-		if !s.installed(c.claim.gvk) {
-			continue
-		}
-		if err := errors.Join(s.addClass(c), s.addConditions(c, served[c.class.gvk])); err != nil {
-			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.gvk.GroupKind(), c.claim.gvk.GroupKind(), err)
-		}
-		served[c.class.gvk] = true
+	if err := s.addClasses(); err != nil {
+		return err
 	}
 	for _, t := range s.targets { // for managed resources of any kind
 		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.whenUsed(t.gvk)); err != nil {
@@ -182,15 +197,44 @@ func (s *Setup) lister(kind schema.GroupVersionKind, untyped bool) telemetry.Obj
 	}
 }
 
-// installed is true if the API server serves a claim kind. A provider works without (R3).
-func (s *Setup) installed(claims schema.GroupVersionKind) bool {
-	_, err := s.mgr.GetRESTMapper().RESTMapping(claims.GroupKind(), claims.Version)
-	if meta.IsNoMatchError(err) {
-		s.mgr.GetLogger().Info("Claims are not served because their kind is not installed: install the definitions of the core and restart",
-			"provider", s.provider.Name, "claims", claims.GroupKind().String())
-		return false
+// addClasses adds the controllers of classes, once the claims that they are for are installed.
+func (s *Setup) addClasses() error {
+	classes, conditioned := map[schema.GroupVersionKind][]classPart{}, map[schema.GroupVersionKind]bool{}
+	for _, c := range s.classes {
+		classes[c.claim.gvk] = append(classes[c.claim.gvk], c)
 	}
-	return true // other errors are reported by the controllers
+	return installation.Each(s.mgr, slices.Collect(maps.Keys(classes)), func(claims schema.GroupVersionKind) error {
+		for _, c := range classes[claims] {
+			if err := errors.Join(s.addClass(c), s.addConditions(c, conditioned[c.class.gvk])); err != nil {
+				return fmt.Errorf("class %s for claims of kind %s: %w", c.class.gvk.GroupKind(), claims.GroupKind(), err)
+			}
+			conditioned[c.class.gvk] = true
+		}
+		return nil
+	})
+}
+
+// addTargets adds the controller of targets to a manager without the core, for targets that name managed resources of its providers.
+func addTargets(mgr ctrl.Manager, providers []Provider) error {
+	connect := false
+	s := Setup{mgr: mgr}
+	for _, p := range providers {
+		l, err := p.layout()
+		if err != nil || len(l.targets) > 0 {
+			return err
+		}
+		connect = connect || l.connects()
+	}
+	if !connect || !s.mine().OwnsRest() {
+		return nil
+	}
+	if err := addCore(mgr.GetScheme()); err != nil {
+		return err
+	}
+	return installation.Each(mgr, []schema.GroupVersionKind{targetKind}, func(kind schema.GroupVersionKind) error {
+		return target.NewReconciler(mgr, resource.TargetKind(kind), resource.ManagedKind{}, target.WithCoreElsewhere()).
+			SetupWithManager(s.whenUsed(kind))
+	})
 }
 
 func (s *Setup) addClass(c classPart) error {

@@ -226,6 +226,28 @@ func TestChartSettings(t *testing.T) {
 			t.Error("the account has rights on kinds of fcp")
 		}
 	})
+	t.Run("runs providers in Deployments of their own", func(t *testing.T) {
+		all := c.template(t, `deployments[0].name=core,deployments[0].providers={core}`,
+			`deployments[1].name=rest,deployments[1].providers={fcp,sql},deployments[1].replicas=3,deployments[1].watchLabelSelector=shard!=a`)
+		if found := all.kinds("Deployment", "PodDisruptionBudget"); len(found) != 4 {
+			t.Errorf("%d Deployments and budgets, want 4", len(found))
+		}
+		for deployment, want := range map[string][]string{
+			"bowline-controllers-core": {"--providers=core"},
+			"bowline-controllers-rest": {"--providers=fcp,sql", "--watch-label-selector=shard!=a"},
+		} {
+			for _, argument := range want {
+				if !slices.Contains(all.arguments(t, deployment), argument) {
+					t.Errorf("%s has the arguments %v, want %s", deployment, all.arguments(t, deployment), argument)
+				}
+			}
+			for _, path := range []string{"selector", "template"} {
+				if text := all.text("Deployment/bowline-system/"+deployment, "spec", path); !strings.Contains(text, "bowline.dev/deployment") {
+					t.Errorf("the %s of %s is that of others: %s", path, deployment, text)
+				}
+			}
+		}
+	})
 	t.Run("limits the use of Secrets to namespaces", func(t *testing.T) {
 		all := c.template(t, "rbac.secretNamespaces={shop,platform}")
 		if !slices.Contains(all.arguments(t, "bowline-controllers"), "--secret-namespaces=shop,platform") {
@@ -267,11 +289,16 @@ func TestChartRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no image":                  {nil, "set image.repository"},
-		"another namespace":         {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1", "--namespace", "other"}, "namespace bowline-system"},
-		"an unknown setting":        {[]string{"--set", "image.repository=r.example.org/b,replica=3"}, "replica"},
-		"an unknown provider":       {[]string{"--set", "image.repository=r.example.org/b,providers={core,aws}"}, "providers/1"},
-		"no replica":                {[]string{"--set", "image.repository=r.example.org/b,replicas=0"}, "replicas"},
+		"no image":            {nil, "set image.repository"},
+		"another namespace":   {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1", "--namespace", "other"}, "namespace bowline-system"},
+		"an unknown setting":  {[]string{"--set", "image.repository=r.example.org/b,replica=3"}, "replica"},
+		"an unknown provider": {[]string{"--set", "image.repository=r.example.org/b,providers={core,aws}"}, "providers/1"},
+		"no replica":          {[]string{"--set", "image.repository=r.example.org/b,replicas=0"}, "replicas"},
+		"a provider that nobody runs": {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,deployments[0].name=a,deployments[0].providers={core,fcp}"},
+			"none runs provider sql"},
+		"a provider that is not installed": {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,providers={core},deployments[0].name=a,deployments[0].providers={core,sql}"},
+			"sql is not among"},
+		"two of a name":             {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,deployments[0].name=a,deployments[1].name=a"}, "two have the name a"},
 		"no tag":                    {[]string{"--set", "image.repository=r.example.org/b"}, "image.tag"},
 		"a flag of the chart":       {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,extraArgs={--leader-elect=false}"}, "extraArgs"},
 		"a label of the chart":      {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,podLabels.app\\.kubernetes\\.io/name=other"}, "app.kubernetes.io/name"},

@@ -43,9 +43,9 @@ import (
 )
 
 const (
-	system   = "bowline-system"      // the namespace of the manifests
-	account  = "bowline-controllers" // of the controllers, and the name of their lease
-	project  = "quickstart"          // in the cloud, as in examples/quickstart
+	system   = "bowline-system" // the namespace of the manifests
+	account  = "bowline-controllers"
+	project  = "quickstart" // in the cloud, as in examples/quickstart
 	patience = 5 * time.Minute
 )
 
@@ -247,10 +247,10 @@ var crash = regexp.MustCompile(`(?m)^(panic|fatal error): |Observed a panic`)
 // signal sends a signal to the process.
 func (r *replica) signal(s syscall.Signal) error { return syscall.Kill(r.current.Load().PID(), s) }
 
-// holder returns the identity of the process that holds the lease, or held it when it ended; empty if none does.
+// holder returns the identity of the process that holds the leases, or held them when it ended; empty if none does.
 func (w *world) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: account}, lease)
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: "bowline-core"}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), client.IgnoreNotFound(err)
 }
 

@@ -154,8 +154,8 @@ func describeControllers(ctx context.Context, c dynamic.Interface) string {
 	case err != nil:
 		return ""
 	}
-	if since, stopped := heartbeat.Stopped(lease, time.Now()); stopped {
-		return ": the controllers stopped at " + since.Local().Format(time.DateTime)
+	if stop, found := heartbeat.Find(lease, time.Now()); found {
+		return fmt.Sprintf(": controllers %s", stop)
 	}
 	return ", although controllers run: see their log"
 }

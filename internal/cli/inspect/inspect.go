@@ -145,14 +145,14 @@ func (c *Cluster) Namespace(ctx context.Context, name string) Reading {
 	return c.Get(ctx, schema.GroupKind{Kind: "Namespace"}, types.NamespacedName{Name: name})
 }
 
-// Stopped returns since when no controllers run, if that is so and may be read.
-func (c *Cluster) Stopped(ctx context.Context) (since time.Time, stopped bool) {
+// Stopped returns the controllers that do not run, if that is so and may be read.
+func (c *Cluster) Stopped(ctx context.Context) (stop heartbeat.Stop, found bool) {
 	r := c.Get(ctx, schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"},
 		types.NamespacedName{Namespace: heartbeat.Namespace, Name: heartbeat.Name})
 	if r.Object == nil {
-		return time.Time{}, false
+		return heartbeat.Stop{}, false
 	}
-	return heartbeat.Stopped(r.Object, time.Now())
+	return heartbeat.Find(r.Object, time.Now())
 }
 
 // Events returns the events of an object, the oldest first. Those of cluster-scoped objects are in namespace default.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 
@@ -181,11 +183,11 @@ type ControllersConfig struct {
 	Log          logr.Logger
 	LibraryLog   logr.Logger // of controller-runtime
 	Version      string      // of this program, for spans
-	Part         string      // which providers these are, if other processes run the rest: each part has a lease of its own
 	InstallCRDs  bool        // the definitions are installed by this process, not by an administrator
 	LeaderElect  bool
 	HealthListen string   // host:port of /healthz and /readyz; empty for none
 	Secrets      []string // namespaces of the Secrets that they may use; empty for all
+	Selector     string   // of the ProviderConfigs that this process reconciles, by labels; empty for all
 	OnMetrics    func(url string)
 	Used         func(context.Context, schema.GroupResource) <-chan struct{} // see provider.ManagerConfig
 }
@@ -201,25 +203,25 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		reconcilers = append(reconcilers, managed.WithTracerProvider(spans))
 	}
 	mgr, err := provider.NewManager(provider.ManagerConfig{
-		REST:             cfg.REST,
-		Log:              cfg.Log,
-		LibraryLog:       cfg.LibraryLog,
-		LeaderElect:      cfg.LeaderElect,
-		LeaseName:        leaseName(cfg.Part),
-		NeedsCRDs:        !cfg.InstallCRDs,
-		HealthListen:     cfg.HealthListen,
-		SecretNamespaces: cfg.Secrets,
-		MetricsListen:    cfg.Metrics.Address,
-		MetricsPort:      cfg.Metrics.Former,
-		MetricsGiveWay:   !cfg.Metrics.Chosen,
-		OnMetrics:        cfg.OnMetrics,
-		Reconcilers:      reconcilers,
-		Used:             cfg.Used,
+		REST:               cfg.REST,
+		Log:                cfg.Log,
+		LibraryLog:         cfg.LibraryLog,
+		LeaderElect:        cfg.LeaderElect,
+		NeedsCRDs:          !cfg.InstallCRDs,
+		HealthListen:       cfg.HealthListen,
+		SecretNamespaces:   cfg.Secrets,
+		WatchLabelSelector: cfg.Selector,
+		MetricsListen:      cfg.Metrics.Address,
+		MetricsPort:        cfg.Metrics.Former,
+		MetricsGiveWay:     !cfg.Metrics.Chosen,
+		OnMetrics:          cfg.OnMetrics,
+		Reconcilers:        reconcilers,
+		Used:               cfg.Used,
 	}, cfg.Providers...)
 	if err != nil {
 		return Service{}, err
 	}
-	if err := heartbeat.Add(mgr); err != nil {
+	if err := heartbeat.Add(mgr, cfg.parts()...); err != nil {
 		return Service{}, err
 	}
 	return Service{
@@ -234,13 +236,20 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	}, nil
 }
 
-// leaseName is the name of the lease that the processes share which run the same providers.
-func leaseName(part string) string {
-	if part == "" {
-		return ControllersAccount
+// parts are the names of what this process reconciles, for its heartbeat: of the providers, with the selector.
+func (c ControllersConfig) parts() []string {
+	parts := make([]string, 0, len(c.Providers))
+	for _, p := range c.Providers {
+		if c.Selector != "" {
+			p.Name += "_" + notInNames.ReplaceAllString(c.Selector, "_")
+		}
+		parts = append(parts, strings.TrimRight(p.Name[:min(len(p.Name), validation.DNS1123LabelMaxLength)], "_"))
 	}
-	return ControllersAccount + "-" + strings.ReplaceAll(part, ",", "-")
+	return parts
 }
+
+// notInNames are characters that names of annotations cannot contain.
+var notInNames = regexp.MustCompile("[^A-Za-z0-9]")
 
 // A MetricsAddress is the flag --metrics-listen. If the default address is taken, metrics are not served, so that a second process
 // on a machine works without further flags; a chosen address that is taken is an error.

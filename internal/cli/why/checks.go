@@ -24,11 +24,11 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
-// checkControllers reports that nothing is reconciled.
+// checkControllers reports controllers that do not run.
 func (q *inquiry) checkControllers() {
-	if since, stopped := q.cluster.Stopped(q.ctx); stopped {
-		q.blocked(fmt.Sprintf("No controllers run since %s: nothing is reconciled, and what is shown here may be outdated.",
-			since.Local().Format(time.DateTime)), "Start them with bowline up or bowline controllers, or ask your platform team to.")
+	if stop, found := q.cluster.Stopped(q.ctx); found {
+		q.blocked(fmt.Sprintf("Controllers %s, and what is shown here may be outdated.", stop),
+			"Start them with bowline up or bowline controllers, or ask your platform team to.")
 	}
 }
 

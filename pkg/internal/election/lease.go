@@ -1,13 +1,16 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package election is about the lease by which the processes that run the same controllers agree which of them works.
+// Package election is about the leases by which processes that run the same controllers agree which of them works: one for each provider,
+// since a process may run some of them.
 package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,99 +29,177 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
 )
 
-// How the processes that share a lease agree, in the values of Kubernetes' own controllers.
+// How the processes that share leases agree, in the values of Kubernetes' own controllers.
 const (
 	duration      = 15 * time.Second // without renewal until another process takes over
 	renewDeadline = 10 * time.Second // of the holder, until it gives up
 )
 
-// Join makes the controllers of a manager run only while this process holds the lease. The log says who holds it. The lease is in the
-// namespace of the pod, else in bowline-system.
-func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Logger, name string) (*Lease, error) {
+// Join makes the controllers of a manager run only while this process holds all leases of these names. The log says who else holds one.
+// The leases are in the namespace of the pod, else in bowline-system.
+func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Logger, names ...string) (*Leases, error) {
 	namespace, err := namespaceOf(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := newLease(config, log, namespace, name)
-	o.LeaderElection, o.LeaderElectionResourceLockInterface = true, lease
+	leases, err := newLeases(config, log, namespace, names...)
+	o.LeaderElection, o.LeaderElectionResourceLockInterface = true, leases
 	o.LeaseDuration, o.RenewDeadline = new(duration), new(renewDeadline)
-	// The process ends with the manager, so the next leader need not wait until the lease expires.
+	// The process ends with the manager, so the next leader need not wait until the leases expire.
 	o.LeaderElectionReleaseOnCancel = true
-	return lease, err
+	return leases, err
 }
 
-// A Lease is the lock of a leader election that knows until when this process holds it.
-type Lease struct {
-	resourcelock.Interface
+// Leases are several leases as the lock of one leader election: a process holds all of them, or does not lead. So processes that run
+// different sets of controllers exclude each other where the sets overlap. They know until when this process holds them.
+type Leases struct {
+	all    []*lease                  // in the same order in all processes, so that no two wait for each other
 	until  atomic.Pointer[time.Time] // nil: never held, or released
 	log    logr.Logger
 	holder string // another one, that the log names
 }
 
-// newLease returns the lease of a name, which this process does not hold yet.
-func newLease(config *rest.Config, log logr.Logger, namespace, name string) (*Lease, error) {
+// A lease is one of them.
+type lease struct {
+	resourcelock.Interface
+	exists bool // as it was read
+}
+
+// newLeases returns the leases of these names, which this process does not hold yet.
+func newLeases(config *rest.Config, log logr.Logger, namespace string, names ...string) (*Leases, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = renewDeadline / 2 // so that one lost answer does not cost the lease
+	config.Timeout = renewDeadline / 2 // so that one lost answer does not cost the leases
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, clients.CoreV1(), clients.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
-	if err != nil {
-		return nil, fmt.Errorf("preparing lease %s: %w", name, err)
+	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
+	leases := &Leases{log: log}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, clients.CoreV1(), clients.CoordinationV1(), identity)
+		if err != nil {
+			return nil, fmt.Errorf("preparing lease %s: %w", name, err)
+		}
+		leases.all = append(leases.all, &lease{Interface: lock})
 	}
-	return &Lease{Interface: lock, log: log.WithValues("lease", namespace+"/"+name)}, nil
+	return leases, nil
 }
 
-// Get reads the record.
-func (l *Lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() && record.HolderIdentity != l.holder {
-		l.holder = record.HolderIdentity
-		l.log.Info("Standing by, since another process holds the lease", "holder", l.holder)
+// Get reads all leases. The record is that of the first that another process holds, else of the first that nobody holds, else of the first:
+// by it the election decides whether the leases can be taken. The content is that of all, which the election waits for to stay as it is
+// before it takes over: so it takes over only where no holder renews its lease.
+func (l *Leases) Get(ctx context.Context) (first *resourcelock.LeaderElectionRecord, content []byte, missing error) {
+	rank := func(r *resourcelock.LeaderElectionRecord) int {
+		switch r.HolderIdentity {
+		case l.Identity():
+			return 0
+		case "":
+			return 1
+		}
+		return 2
 	}
-	return record, raw, err
+	for _, one := range l.all {
+		record, raw, err := one.Get(ctx)
+		if one.exists = err == nil; apierrors.IsNotFound(err) {
+			missing, record = err, &resourcelock.LeaderElectionRecord{}
+		} else if err != nil {
+			return nil, nil, err
+		}
+		content = append(append(content, raw...), 0)
+		if first == nil || rank(record) > rank(first) {
+			first = record
+			l.noteHolder(one, record)
+		}
+	}
+	if !slices.ContainsFunc(l.all, func(one *lease) bool { return one.exists }) {
+		return nil, nil, missing
+	}
+	return first, content, nil
+}
+
+// noteHolder logs who holds a lease, if it is another process than before.
+func (l *Leases) noteHolder(one *lease, record *resourcelock.LeaderElectionRecord) {
+	if holder := record.HolderIdentity; holder != "" && holder != l.Identity() && holder != l.holder {
+		l.holder = holder
+		l.log.Info("Standing by, since another process holds the lease", "lease", one.Describe(), "holder", holder)
+	}
 }
 
 // Create stores the first record.
-func (l *Lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.store(ctx, record, l.Interface.Create)
+func (l *Leases) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
 }
 
-// Update stores a record: of the renewal, or of the release.
-func (l *Lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.store(ctx, record, l.Interface.Update)
-}
-
-// store also notes how long others wait if they see the record: counted from before the request, which may have taken long.
-func (l *Lease) store(ctx context.Context, record resourcelock.LeaderElectionRecord,
-	write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+// Update stores a record in all leases: of an acquisition, the renewal, or the release. It also notes how long others wait if they see
+// the record: counted from before the requests, which may take long.
+func (l *Leases) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != l.Identity() {
 		l.until.Store(nil) // before another process may take over
-		return write(ctx, record)
+		return l.release(ctx, l.all, record)
 	}
 	until := time.Now().Add(duration)
-	err := write(ctx, record)
-	if err == nil && l.until.Swap(&until) == nil {
-		l.log.Info("This process holds the lease, and reconciles")
+	for i, one := range l.all {
+		if err := one.store(ctx, record); err != nil {
+			if l.until.Load() == nil { // else the election tries again to renew all
+				_ = l.release(ctx, l.all[:i], resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // without it they expire
+			}
+			return err
+		}
 	}
-	return err
-}
-
-// Fence returns an error when other processes may hold the lease: they cannot know that this one was frozen and goes on.
-func (l *Lease) Fence() error {
-	if until := l.until.Load(); until == nil || fence.IsOver(*until) {
-		return fence.Late("this process does not hold its lease any more")
+	if l.until.Swap(&until) == nil {
+		l.log.Info("This process holds the leases, and reconciles", "leases", l.Describe())
 	}
 	return nil
 }
 
-// namespaceOf returns the namespace of the lease: the pod's own, or else bowline-system, which it creates if necessary. A
+// release stores a record without holder in some of the leases.
+func (l *Leases) release(ctx context.Context, some []*lease, record resourcelock.LeaderElectionRecord) (err error) {
+	for _, one := range some {
+		if one.exists {
+			err = errors.Join(err, one.store(ctx, record))
+		}
+	}
+	return err
+}
+
+// store writes a record, on condition that the lease is as it was read.
+func (l *lease) store(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.exists {
+		return l.Interface.Update(ctx, record)
+	}
+	err := l.Interface.Create(ctx, record)
+	l.exists = err == nil
+	return err
+}
+
+// RecordEvent satisfies resourcelock.Interface.
+func (l *Leases) RecordEvent(text string) { l.all[0].RecordEvent(text) }
+
+// Identity returns the name of this process in the leases.
+func (l *Leases) Identity() string { return l.all[0].Identity() }
+
+// Describe returns the names of the leases.
+func (l *Leases) Describe() string {
+	names := make([]string, 0, len(l.all))
+	for _, one := range l.all {
+		names = append(names, one.Interface.Describe())
+	}
+	return strings.Join(names, ",")
+}
+
+// Fence returns an error when other processes may hold a lease: they cannot know that this one was frozen and goes on.
+func (l *Leases) Fence() error {
+	if until := l.until.Load(); until == nil || fence.IsOver(*until) {
+		return fence.Late("this process does not hold its leases any more")
+	}
+	return nil
+}
+
+// namespaceOf returns the namespace of the leases: the pod's own, or else bowline-system, which it creates if necessary. A
 // process without the right to create namespaces runs in an existing one.
 func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -138,5 +219,5 @@ func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
 		return name, nil
 	}
-	return "", fmt.Errorf("preparing namespace %s for the lease: %w", name, err)
+	return "", fmt.Errorf("preparing namespace %s for the leases: %w", name, err)
 }

@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+// Package watchlog logs why watches fail.
+package watchlog
 
 import (
 	"context"
@@ -15,26 +16,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchRemind is when a watch that still fails is logged again.
-const watchRemind = time.Hour
+// remindOfErrors is when a watch that still fails is logged again.
+const remindOfErrors = time.Hour
 
-// watchErrors logs why watches fail, which client-go repeats every few seconds for every kind: once for each kind whose definition is
+// Errors logs why watches fail, which client-go repeats every few seconds for every kind: once for each kind whose definition is
 // gone, and once for all kinds if the API server cannot be reached.
-type watchErrors struct {
-	log logr.Logger
+type Errors struct {
+	Log logr.Logger
 
 	mu     sync.Mutex
 	logged map[string]time.Time
 }
 
-func (w *watchErrors) handle(_ context.Context, r *cache.Reflector, err error) {
+// Handle is for cache.Options.DefaultWatchErrorHandler.
+func (w *Errors) Handle(_ context.Context, r *cache.Reflector, err error) {
 	w.report(r.TypeDescription(), err)
 }
 
-func (w *watchErrors) report(kind string, err error) {
+func (w *Errors) report(kind string, err error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		w.log.V(4).Info("Watch closed", "type", kind, "cause", err)
+		w.Log.V(4).Info("Watch closed", "type", kind, "cause", err)
 	case apierrors.IsNotFound(err):
 		w.once("missing/"+kind, "A kind is not installed: its objects are not reconciled until its definition is applied again", "type", kind)
 	case apierrors.ReasonForError(err) == "": // the request did not reach the API server
@@ -44,16 +46,16 @@ func (w *watchErrors) report(kind string, err error) {
 	}
 }
 
-func (w *watchErrors) once(what, message string, keysAndValues ...any) {
+func (w *Errors) once(what, message string, keysAndValues ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	level := 0
-	if last, ok := w.logged[what]; ok && time.Since(last) < watchRemind {
+	if last, ok := w.logged[what]; ok && time.Since(last) < remindOfErrors {
 		level = 1
 	} else if w.logged == nil {
 		w.logged = map[string]time.Time{what: time.Now()}
 	} else {
 		w.logged[what] = time.Now()
 	}
-	w.log.V(level).Info(message, keysAndValues...)
+	w.Log.V(level).Info(message, keysAndValues...)
 }

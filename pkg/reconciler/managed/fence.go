@@ -10,11 +10,17 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // WithFence sets what is checked before each call that changes the external system, such as whether this process still holds its lease.
 // Default: nothing.
 func WithFence(f fence.Fence) ReconcilerOption { return func(r *Reconciler) { r.fence = f } }
+
+// WithShard sets which objects this process reconciles. Of the others it only knows what they refer to. Default: all.
+func WithShard(owns func(context.Context, resource.Managed) (bool, error)) ReconcilerOption {
+	return func(r *Reconciler) { r.owns = owns }
+}
 
 // fenceCreation returns a context for the calls of a creation, for a process that may have been frozen: the first is sent within half of the
 // consistency window, while another process that took over still waits for its result. How long the external system takes, and later calls,

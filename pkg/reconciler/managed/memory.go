@@ -34,6 +34,8 @@ type record struct {
 	wakes int
 	// resolved is true once a pass has read the references of the object.
 	resolved atomic.Bool
+	// left is the generation of an object that another process reconciles, 0 of all others.
+	left int64
 
 	due      time.Time // of the next pass; zero for not by time
 	settled  bool      // the last pass left nothing to do but to poll

@@ -50,6 +50,7 @@ type Reconciler struct {
 	recorder     event.Recorder
 	brake        DeletionBrake // may be nil
 	fence        fence.Fence   // may be nil
+	owns         func(context.Context, resource.Managed) (bool, error)
 	log          logr.Logger
 
 	policies       bool
@@ -99,6 +100,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		backoff:        backoff{first: time.Second, most: time.Minute},
 		now:            time.Now,
 		random:         rand.Float64,
+		owns:           func(context.Context, resource.Managed) (bool, error) { return true, nil },
 		memory:         newMemory(),
 		references:     NewReferences(mgr),
 	}
@@ -125,8 +127,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if kind := found.GetObjectKind(); kind.GroupVersionKind() != r.kind { // a cache that does not copy does not set it
 		kind.SetGroupVersionKind(r.kind)
 	}
+	if mine, err := r.owns(ctx, found); err != nil {
+		return reconcile.Result{}, err
+	} else if !mine {
+		return reconcile.Result{}, r.leave(ctx, found)
+	}
 	known, rest := r.memory.known(found, r.now())
 	rec, wakes := r.memory.of(found)
+	rec.left = 0
 	if known {
 		return rec.requeueAfter(rest), nil
 	}
@@ -149,6 +157,24 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 	r.memory.forget(name)
 	r.references.Gone(ctx, r.dependent(name))
 	r.instruments.kind.Drifted(name, false)
+}
+
+// leave ends a request for an object that another process reconciles: of it this process knows nothing but what it refers to, since the
+// order of deletions depends on that.
+func (r *Reconciler) leave(ctx context.Context, found resource.Managed) error {
+	rec, _ := r.memory.of(found)
+	if rec.left == found.GetGeneration() {
+		return nil
+	}
+	r.memory.forget(client.ObjectKeyFromObject(found))
+	rec, wakes := r.memory.of(found)
+	p, err := r.newPass(found, rec, wakes)
+	if err != nil {
+		return err
+	}
+	r.readReferences(ctx, p)
+	rec.left = found.GetGeneration()
+	return nil
 }
 
 // lifecycle is the order of everything. Read it first. What follows the observation has a deadline of its own (N70).

@@ -74,6 +74,7 @@ type Reconciler struct {
 	kind    schema.GroupVersionKind
 	users   []schema.GroupVersionKind
 	counter *counter
+	owns    func(client.Object) bool
 
 	recorder event.Recorder
 	log      logr.Logger
@@ -124,6 +125,11 @@ type Clients interface {
 // WithClients sets the source of condition Ready of ProviderConfigs that are not deleted. Default: none is written.
 func WithClients(c Clients) Option { return func(r *Reconciler) { r.clients = c } }
 
+// WithShard sets which ProviderConfigs this process reconciles. Default: all.
+func WithShard(owns func(config client.Object) bool) Option {
+	return func(r *Reconciler) { r.owns = owns }
+}
+
 // WithPollInterval sets how often a deleted ProviderConfig is checked for users that no watch reports. Default: 10 seconds.
 func WithPollInterval(d time.Duration) Option { return func(r *Reconciler) { r.pollInterval = d } }
 
@@ -142,6 +148,7 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		recorder:     event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "providerconfig/"+name),
 		log:          mgr.GetLogger().WithValues("controller", name),
 		pollInterval: defaultPollInterval,
+		owns:         func(client.Object) bool { return true },
 	}
 	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // panic early for a kind that the scheme lacks
 	for _, apply := range o {
@@ -165,6 +172,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	missing := r.client.Get(ctx, req.NamespacedName, config)
 	if client.IgnoreNotFound(missing) != nil {
 		return reconcile.Result{}, missing
+	}
+	if missing == nil && !r.owns(config) {
+		return reconcile.Result{}, nil
 	}
 	loaded, _ := r.states.LoadOrStore(req.NamespacedName, &state{})
 	known := loaded.(*state)

@@ -19,7 +19,7 @@
 // # One controller for all kinds
 //
 // With an empty managed kind, as above, one controller serves all managed kinds that are in the manager's scheme, and watches
-// one as soon as a target names it. A controller for one kind that is put together by hand needs the predicate
+// one as soon as a target names it. Each process that runs providers has one, which leaves the targets of other kinds to other processes. A controller for one kind that is put together by hand needs the predicate
 // resource.HasManagedResourceReferenceKind; it watches targets only and reads everything else within the poll interval.
 //
 // # Access
@@ -75,6 +75,7 @@ type Reconciler struct {
 
 	targetKind  schema.GroupVersionKind
 	managedKind schema.GroupVersionKind // empty for all of the scheme
+	beside      bool                    // another process reports kinds that none knows
 
 	recorder event.Recorder
 	log      logr.Logger
@@ -91,6 +92,10 @@ type Option func(*Reconciler)
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source target/<controller name>.
 func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
+
+// WithCoreElsewhere leaves targets of kinds that are not in the manager's scheme to other processes, one of which reports those that there
+// are not. Default: this process reports them.
+func WithCoreElsewhere() Option { return func(r *Reconciler) { r.beside = true } }
 
 // NewReconciler returns a reconciler for targets of the first kind that name a managed resource of the second (A68, R296). An
 // empty managed kind stands for all that are in the manager's scheme. Both must be there with their lists; managed kinds must be
@@ -147,9 +152,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
-		return []flow.Step[*pass]{r.deleteCopies, r.removeFinalizer}
+		return []flow.Step[*pass]{r.leaveToOthers, r.deleteCopies, r.removeFinalizer}
 	}
-	return []flow.Step[*pass]{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
+	return []flow.Step[*pass]{r.leaveToOthers, r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
 }
 
 // serves is true for targets of this controller (R296, R300). The version of the managed kind does not count, since kinds get new

@@ -29,8 +29,14 @@ import (
 func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
 	kind, known := r.kindOf(ref)
-	if !known {
-		return r.unknown(ref)
+	switch {
+	case !known && r.inScheme(ref):
+		return flow.Refuse(xpv1.ReasonConnecting, "targets cannot connect to kind %s: create another target that names a "+
+			"cluster-scoped managed resource; the Secrets of claims and of managed resources in your namespace are there already",
+			ref.GroupVersionKind().GroupKind())
+	case !known:
+		return flow.Refuse(xpv1.ReasonConnecting, "there is no kind %s: create another target with the right apiVersion and "+
+			"kind, or ask your platform team to install its provider", ref.GroupVersionKind().GroupKind())
 	}
 	if err := r.watchManaged(kind); err != nil {
 		return fail("watching managed resources", err)
@@ -68,20 +74,24 @@ func (r *Reconciler) kindOf(ref *corev1.ObjectReference) (kind schema.GroupVersi
 	return kind, false
 }
 
-// unknown ends a pass over a target that names an object of a kind that this process does not serve. Where the API server serves it
-// and the scheme lacks it, another process may.
-func (r *Reconciler) unknown(ref *corev1.ObjectReference) flow.Outcome {
-	kind := ref.GroupVersionKind().GroupKind()
-	if len(r.scheme.VersionsForGroupKind(kind)) > 0 {
-		return flow.Refuse(xpv1.ReasonConnecting, "targets cannot connect to kind %s: create another target that names a "+
-			"cluster-scoped managed resource; the Secrets of claims and of managed resources in your namespace are there already",
-			kind)
+func (r *Reconciler) inScheme(ref *corev1.ObjectReference) bool {
+	return len(r.scheme.VersionsForGroupKind(ref.GroupVersionKind().GroupKind())) > 0
+}
+
+// leaveToOthers ends a pass over a target whose managed resource another process reconciles: the API server serves its kind, and the scheme
+// lacks it.
+func (r *Reconciler) leaveToOthers(_ context.Context, p *pass) flow.Outcome {
+	ref := p.target.GetResourceReference()
+	if _, known := r.kindOf(ref); known || r.inScheme(ref) && !r.beside {
+		return flow.Next()
 	}
-	_, err := r.client.RESTMapper().RESTMappings(kind)
+	if r.beside {
+		return flow.Vanished()
+	}
+	_, err := r.client.RESTMapper().RESTMappings(ref.GroupVersionKind().GroupKind())
 	switch {
 	case apimeta.IsNoMatchError(err):
-		return flow.Refuse(xpv1.ReasonConnecting, "there is no kind %s: create another target with the right apiVersion and "+
-			"kind, or ask your platform team to install its provider", kind)
+		return flow.Next()
 	case err != nil:
 		return fail("looking for the kind of the managed resource", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -206,4 +207,27 @@ func (w *Watcher) take(kind schema.GroupVersionKind) (awaited bool) {
 	awaited = w.awaited[kind]
 	delete(w.awaited, kind)
 	return awaited
+}
+
+// Each calls setup, which adds controllers to the manager, for each of the kinds that the API server serves now, and for the others once it
+// does.
+func Each(mgr manager.Manager, kinds []schema.GroupVersionKind, setup func(schema.GroupVersionKind) error) error {
+	arrivals := NewWatcher(mgr, func(kind schema.GroupVersionKind) {
+		if err := setup(kind); err != nil {
+			mgr.GetLogger().Error(err, "Cannot serve a kind that was installed: restart the process", "kind", kind.GroupKind().String())
+		}
+	})
+	for _, kind := range kinds {
+		_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("A kind is not installed, and is served once it is", "kind", kind.GroupKind().String())
+			err = arrivals.Await(kind)
+		} else {
+			err = setup(kind) // its controllers report other errors
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

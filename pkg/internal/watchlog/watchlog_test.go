@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+package watchlog
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // A watch that fails is logged once, however often and for however many kinds the API server cannot be reached.
-func TestWatchErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("not yours"))
@@ -35,7 +35,7 @@ func TestWatchErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var lines []string
-			w := &watchErrors{log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
+			w := &Errors{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
 			for range 3 {
 				for _, err := range tc.errs {
 					w.report("*v1.Thing", err)
