@@ -54,7 +54,7 @@ func TestParts(t *testing.T) {
 	m.run("status", "--data-dir", dir).want(t, exitOK, "nothing is reconciled", "")
 	of := filepath.Join(t.TempDir(), "shop.kubeconfig")
 	m.must("user", "create", "shop", "--namespace", "shop", "--kubeconfig", kubeconfig, "-o", of)
-	m.run("why", "postgresqlinstance/orders", "--kubeconfig", of).want(t, exitOK, "Controllers stopped since", "")
+	m.run("why", "postgresqlinstance/orders", "--kubeconfig", of).want(t, exitOK, "No controllers have run since", "")
 	stopCloud()
 	stopServer()
 	m.run("down", "--data-dir", dir).want(t, exitOK, "Nothing runs", "")

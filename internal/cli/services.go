@@ -232,12 +232,15 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().BoolVar(&o.LeaderElect, "leader-elect", false,
 		"reconcile only while this process holds the leases of its providers, which all replicas share")
+	cmd.Flags().DurationVar(&o.Lease, "leader-elect-lease-duration", 15*time.Second,
+		"without renewal for so long another process takes over a lease; the same in all replicas")
 	cmd.Flags().BoolVar(&o.InstallCRDs, "install-crds", true, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.logFormat, "log-format", "text", "text, for people, or json")
 	o.selection.AddFlags(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.Secrets, "secret-namespaces", nil, "namespaces of the Secrets that the controllers may use (default: all)")
 	cmd.Flags().StringVar(&o.Selector, "watch-label-selector", "",
-		"reconcile the managed resources whose ProviderConfigs have these labels, such as shard=a; one process needs a selector for what has none, such as !shard (default: all)")
+		"reconcile only the ProviderConfigs with these labels, such as shard=a, and the managed resources that use them; exactly one process of a "+
+			"provider must also match objects without labels, as shard!=a does: it serves claims, targets and all that has no ProviderConfig (default: all)")
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {

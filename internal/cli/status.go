@@ -32,21 +32,21 @@ const (
 // status is the output of `bowline status -o json`; its keys are an interface.
 type status struct {
 	Running   bool        `json:"running"`
-	PID       int         `json:"pid"`       // 0 when down
-	Since     *time.Time  `json:"since"`     // when it became ready; null when down or still starting
-	Address   string      `json:"address"`   // host:port of the API server; empty when down or still starting
-	Cloud     string      `json:"cloud"`     // URL of the local cloud; empty if none runs
-	Metrics   string      `json:"metrics"`   // URL of the metrics; empty if none are served
-	Version   string      `json:"version"`   // of the server; empty when down or still starting
-	DiskFull  bool        `json:"diskFull"`  // the disk of the data folder has so little room that new objects are refused
-	Stopped   *time.Time  `json:"stopped"`   // when controllers stopped, the last of some; null while all run, or if none ever did
-	Without   []string    `json:"without"`   // providers whose controllers stopped; null while all run
-	Unhealthy []unhealthy `json:"unhealthy"` // paused deletions first, then in the order of objects
-	Released  int         `json:"released"`  // managed resources that stayed when their claims were deleted, with their data
-	Objects   []objects   `json:"objects"`   // every kind of claims, of classes, of managed resources and of configurations, in this order
+	PID       int         `json:"pid"`              // 0 when down
+	Since     *time.Time  `json:"since"`            // when it became ready; null when down or still starting
+	Address   string      `json:"address"`          // host:port of the API server; empty when down or still starting
+	Cloud     string      `json:"cloud"`            // URL of the local cloud; empty if none runs
+	Metrics   string      `json:"metrics"`          // URL of the metrics; empty if none are served
+	Version   string      `json:"version"`          // of the server; empty when down or still starting
+	DiskFull  bool        `json:"diskFull"`         // the disk of the data folder has so little room that new objects are refused
+	Stopped   *time.Time  `json:"stopped"`          // when controllers last ran that do not run now; null if all do, or if none ever did
+	Stops     []string    `json:"stoppedProviders"` // whose controllers these are; null if all run
+	Unhealthy []unhealthy `json:"unhealthy"`        // paused deletions first, then in the order of objects
+	Released  int         `json:"released"`         // managed resources that stayed when their claims were deleted, with their data
+	Objects   []objects   `json:"objects"`          // every kind of claims, of classes, of managed resources and of configurations, in this order
 
 	at   string // flags of the commands that are suggested
-	stop string // what Stopped and Without tell, as a clause
+	stop string // what Stopped and Stops tell
 }
 
 type objects struct {
@@ -151,7 +151,7 @@ func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) erro
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	if stop, found := cluster.Stopped(ctx); found {
-		s.Stopped, s.Without, s.stop = &stop.Since, stop.Providers, stop.String()
+		s.Stopped, s.Stops, s.stop = &stop.Since, stop.Providers, stop.String()
 	}
 	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig} {
 		kinds := cluster.OfRole(role)

@@ -113,7 +113,8 @@ var targetKind = workloadv1alpha1.KubernetesTargetGroupVersionKind
 func (l *layout) connects() bool {
 	return slices.ContainsFunc(l.kinds, func(k part[Kind]) bool {
 		_, bindable := k.object.Object.(resource.BindableManaged)
-		return bindable && !k.namespaced
+		_, untyped := k.object.Object.(runtime.Unstructured)
+		return bindable && !untyped && !k.namespaced
 	})
 }
 

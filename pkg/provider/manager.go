@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +41,7 @@ type ManagerConfig struct {
 	Log            logr.Logger      // the logger of all controllers. Default: none.
 	LibraryLog     logr.Logger      // the logger of controller-runtime. Default: Log.
 	LeaderElect    bool             // run controllers only while this process holds the lease of each of its providers
+	LeaseDuration  time.Duration    // after which another process takes over, at least 5 s and the same in all. Default: 15 s.
 	HealthListen   string           // the host:port of /healthz and /readyz. Default: none.
 	MetricsListen  string           // the host:port of /metrics. Default: none.
 	MetricsPort    string           // the port of an earlier start, taken instead of port 0 while it is free
@@ -105,7 +107,8 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, err
 	}
 	if cfg.LeaderElect {
-		leases, err := election.Join(context.Background(), &options, config, cfg.Log, leaseNames(providers, mine)...)
+		leases, err := election.Join(context.Background(), &options, config, cfg.Log,
+			cmp.Or(cfg.LeaseDuration, election.DefaultDuration), leaseNames(providers, mine)...)
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
@@ -44,6 +45,7 @@ type settings struct {
 	kubeconfig         string
 	context            string
 	leaderElect        bool
+	leaseDuration      time.Duration
 	installCRDs        bool
 	healthListen       string
 	metricsListen      string
@@ -62,6 +64,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that names the API server and the identity to use (default: $KUBECONFIG, else the pod's own)")
 	flags.StringVar(&s.context, "context", "", "`name` of a context of the kubeconfig (default: its current one)")
 	flags.BoolVar(&s.leaderElect, "leader-elect", false, "run only while this process holds the leases of its providers, which all replicas share")
+	flags.DurationVar(&s.leaseDuration, "leader-elect-lease-duration", election.DefaultDuration,
+		"without renewal for so long another process takes over a lease; the same in all replicas")
 	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at startup")
 	flags.StringVar(&s.healthListen, "health-listen", "", "`host:port` that serves /healthz and /readyz (default: none)")
 	flags.StringVar(&s.metricsListen, "metrics-listen", telemetry.DefaultListen,
@@ -70,7 +74,8 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log: text, for people, or json")
 	flags.StringVar(&s.secrets, "secret-namespaces", "", "`namespaces` of the Secrets that the controllers may use, separated by commas (default: all)")
 	flags.StringVar(&s.selector, "watch-label-selector", "",
-		"reconcile the managed resources whose ProviderConfigs match this label `selector`, and with one that matches no labels all else (default: all)")
+		"reconcile only the ProviderConfigs that match this label `selector`, and the managed resources that use them; exactly one process must also "+
+			"match objects without labels: it serves all that has no ProviderConfig (default: all)")
 	flags.IntVar(&s.verbosity, "v", 0, "log `level`: 1 adds messages of libraries, 4 each request")
 	if err := flags.Parse(args[1:]); err != nil {
 		return s, err // written by Parse
@@ -128,7 +133,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	}
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours, LibraryLog: libraries,
-		LeaderElect: s.leaderElect, SecretNamespaces: strings.FieldsFunc(s.secrets, func(r rune) bool { return r == ',' }), NeedsCRDs: !s.installCRDs,
+		LeaderElect: s.leaderElect, LeaseDuration: s.leaseDuration, SecretNamespaces: strings.FieldsFunc(s.secrets, func(r rune) bool { return r == ',' }), NeedsCRDs: !s.installCRDs,
 		WatchLabelSelector: s.selector, HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
@@ -131,11 +130,7 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	if s.mine().OwnsRest() { // one process counts all
 		s.metrics.CountManaged(name, s.lister(k.gvk, untyped))
 	}
-	var handover []predicate.Predicate
-	if s.mine() != nil {
-		handover = append(handover, predicate.LabelChangedPredicate{})
-	}
-	s.clients.Watch(b, k.configs, r.Users, handover...)
+	s.clients.Watch(b, k.configs, r.Users, s.mine().Changes()...)
 	return b.Complete(r)
 }
 

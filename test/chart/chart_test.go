@@ -298,6 +298,8 @@ func TestChartRefuses(t *testing.T) {
 			"none runs provider sql"},
 		"a provider that is not installed": {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,providers={core},deployments[0].name=a,deployments[0].providers={core,sql}"},
 			"sql is not among"},
+		"a provider of two Deployments": {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,deployments[0].name=a,deployments[1].name=b,deployments[1].watchLabelSelector=x=y"},
+			"is not the only one that runs provider core"},
 		"two of a name":             {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,deployments[0].name=a,deployments[1].name=a"}, "two have the name a"},
 		"no tag":                    {[]string{"--set", "image.repository=r.example.org/b"}, "image.tag"},
 		"a flag of the chart":       {[]string{"--set", "image.repository=r.example.org/b,image.tag=v1,extraArgs={--leader-elect=false}"}, "extraArgs"},

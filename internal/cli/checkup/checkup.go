@@ -155,7 +155,7 @@ func describeControllers(ctx context.Context, c dynamic.Interface) string {
 		return ""
 	}
 	if stop, found := heartbeat.Find(lease, time.Now()); found {
-		return fmt.Sprintf(": controllers %s", stop)
+		return fmt.Sprintf(": %s", stop)
 	}
 	return ", although controllers run: see their log"
 }

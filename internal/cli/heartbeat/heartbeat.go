@@ -10,6 +10,7 @@ package heartbeat
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ const (
 	Name      = "bowline-controllers-heartbeat"
 )
 
-// annotationPrefix of the annotation of each provider: the time, followed by ended if its controllers stopped then.
+// annotationPrefix of the annotation of each part: the time, followed by ended if its controllers stopped then.
 const (
 	annotationPrefix = "heartbeat.bowline.dev/"
 	ended            = " stopped"
@@ -42,12 +43,13 @@ const (
 	releaseTimeout = 2 * time.Second
 )
 
-// Add makes the controllers of a manager renew the Lease while they run, of several replicas only the leader.
-func Add(mgr ctrl.Manager, providers ...string) error { return mgr.Add(&beat{mgr, providers}) }
+// Add makes the controllers of a manager renew the Lease while they run, of several replicas only the leader. The parts are the names of
+// their providers, with _SELECTOR for those that serve some ProviderConfigs only.
+func Add(mgr ctrl.Manager, parts ...string) error { return mgr.Add(&beat{mgr, parts}) }
 
 type beat struct {
-	mgr       ctrl.Manager
-	providers []string
+	mgr   ctrl.Manager
+	parts []string
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -79,52 +81,66 @@ func (b *beat) Start(ctx context.Context) error {
 
 func (b *beat) renew(ctx context.Context, state string) error {
 	annotations := map[string]string{}
-	for _, provider := range b.providers {
-		annotations[annotationPrefix+provider] = time.Now().UTC().Format(metav1.RFC3339Micro) + state
+	for _, part := range b.parts {
+		annotations[annotationPrefix+part] = time.Now().UTC().Format(metav1.RFC3339Micro) + state
 	}
 	lease := &unstructured.Unstructured{}
 	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
 	lease.SetNamespace(Namespace)
 	lease.SetName(Name)
 	lease.SetAnnotations(annotations)
-	owner := client.FieldOwner(Name + "-" + strings.Join(b.providers, "-")) // each owns the annotations of its providers
+	parts := sha256.Sum256([]byte(strings.Join(b.parts, ",")))
+	owner := client.FieldOwner(fmt.Sprintf("%s-%x", Name, parts[:4])) // of these annotations
 	return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), owner, client.ForceOwnership)
 }
 
-// A Stop is that controllers do not run.
+// A Stop describes controllers that do not run.
 type Stop struct {
 	Since     time.Time // when the last of them ran
-	Providers []string  // whose controllers do not run, in order
+	Providers []string  // whose controllers do not run, in order; PROVIDER_SELECTOR for those of a label selector
 	All       bool      // nothing is reconciled
 }
 
-// String describes it as a clause.
+// String describes it as a sentence without its end.
 func (s Stop) String() string {
 	since := s.Since.Local().Format(time.DateTime)
 	if s.All {
-		return "stopped since " + since + ": nothing is reconciled"
+		return "No controllers have run since " + since + ": nothing is reconciled"
 	}
-	return fmt.Sprintf("of %s stopped since %s: objects that need them are not reconciled", strings.Join(s.Providers, ", "), since)
+	return fmt.Sprintf("No controllers of %s have run since %s: objects of these providers are not reconciled", strings.Join(s.Providers, ", "), since)
 }
 
-// Find returns the controllers that do not run and once did.
+// Find returns the controllers that do not run and once did. Those that ended in order count only where no others of their provider run:
+// the work was divided in another way.
 func Find(lease *unstructured.Unstructured, now time.Time) (s Stop, found bool) {
-	s.All = true
+	ran, inOrder, served := map[string]time.Time{}, map[string]bool{}, map[string]bool{}
 	for name, value := range lease.GetAnnotations() {
-		provider, ours := strings.CutPrefix(name, annotationPrefix)
+		part, ours := strings.CutPrefix(name, annotationPrefix)
 		text, stopped := strings.CutSuffix(value, ended)
-		since, err := time.Parse(metav1.RFC3339Micro, text)
+		at, err := time.Parse(metav1.RFC3339Micro, text)
 		switch {
 		case !ours || err != nil:
-		case stopped || now.Sub(since) > patience:
-			s.Providers = append(s.Providers, provider)
-			if since.After(s.Since) {
-				s.Since = since
-			}
+		case stopped || now.Sub(at) > patience:
+			ran[part], inOrder[part] = at, stopped
 		default:
-			s.All = false
+			served[providerOf(part)] = true
+		}
+	}
+	for part, at := range ran {
+		if inOrder[part] && served[providerOf(part)] {
+			continue
+		}
+		s.Providers = append(s.Providers, part)
+		if at.After(s.Since) {
+			s.Since = at
 		}
 	}
 	slices.Sort(s.Providers)
+	s.All = len(served) == 0
 	return s, len(s.Providers) > 0
+}
+
+func providerOf(part string) string {
+	provider, _, _ := strings.Cut(part, "_") // which their names do not contain
+	return provider
 }

@@ -181,9 +181,10 @@ type ControllersConfig struct {
 	Providers    []provider.Provider
 	REST         *rest.Config
 	Log          logr.Logger
-	LibraryLog   logr.Logger // of controller-runtime
-	Version      string      // of this program, for spans
-	InstallCRDs  bool        // the definitions are installed by this process, not by an administrator
+	LibraryLog   logr.Logger   // of controller-runtime
+	Version      string        // of this program, for spans
+	InstallCRDs  bool          // the definitions are installed by this process, not by an administrator
+	Lease        time.Duration // see provider.ManagerConfig
 	LeaderElect  bool
 	HealthListen string   // host:port of /healthz and /readyz; empty for none
 	Secrets      []string // namespaces of the Secrets that they may use; empty for all
@@ -207,6 +208,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		Log:                cfg.Log,
 		LibraryLog:         cfg.LibraryLog,
 		LeaderElect:        cfg.LeaderElect,
+		LeaseDuration:      cfg.Lease,
 		NeedsCRDs:          !cfg.InstallCRDs,
 		HealthListen:       cfg.HealthListen,
 		SecretNamespaces:   cfg.Secrets,

@@ -27,7 +27,7 @@ import (
 // checkControllers reports controllers that do not run.
 func (q *inquiry) checkControllers() {
 	if stop, found := q.cluster.Stopped(q.ctx); found {
-		q.blocked(fmt.Sprintf("Controllers %s, and what is shown here may be outdated.", stop),
+		q.blocked(fmt.Sprintf("%s, and what is shown here may be outdated.", stop),
 			"Start them with bowline up or bowline controllers, or ask your platform team to.")
 	}
 }

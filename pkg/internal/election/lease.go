@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,22 +30,26 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients/fence"
 )
 
-// How the processes that share leases agree, in the values of Kubernetes' own controllers.
+// DefaultDuration of a lease, as in Kubernetes' own controllers, and the least one: shorter ones are lost whenever the API server is busy.
 const (
-	duration      = 15 * time.Second // without renewal until another process takes over
-	renewDeadline = 10 * time.Second // of the holder, until it gives up
+	DefaultDuration = 15 * time.Second
+	leastDuration   = 5 * time.Second
 )
 
 // Join makes the controllers of a manager run only while this process holds all leases of these names. The log says who else holds one.
-// The leases are in the namespace of the pod, else in bowline-system.
-func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Logger, names ...string) (*Leases, error) {
+// The leases are in the namespace of the pod, else in bowline-system. Without renewal for the duration, which is the same in all processes,
+// another process takes over; the holder gives up before.
+func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Logger, duration time.Duration, names ...string) (*Leases, error) {
+	if duration < leastDuration {
+		return nil, fmt.Errorf("--leader-elect-lease-duration must be at least %s", leastDuration)
+	}
 	namespace, err := namespaceOf(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	leases, err := newLeases(config, log, namespace, names...)
+	leases, err := newLeases(config, log, duration, namespace, names...)
 	o.LeaderElection, o.LeaderElectionResourceLockInterface = true, leases
-	o.LeaseDuration, o.RenewDeadline = new(duration), new(renewDeadline)
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = new(duration), new(duration*2/3), new(duration*2/15) // the proportions of Kubernetes
 	// The process ends with the manager, so the next leader need not wait until the leases expire.
 	o.LeaderElectionReleaseOnCancel = true
 	return leases, err
@@ -53,32 +58,33 @@ func Join(ctx context.Context, o *ctrl.Options, config *rest.Config, log logr.Lo
 // Leases are several leases as the lock of one leader election: a process holds all of them, or does not lead. So processes that run
 // different sets of controllers exclude each other where the sets overlap. They know until when this process holds them.
 type Leases struct {
-	all    []*lease                  // in the same order in all processes, so that no two wait for each other
-	until  atomic.Pointer[time.Time] // nil: never held, or released
-	log    logr.Logger
-	holder string // another one, that the log names
+	all      []*lease // in the same order in all processes, so that no two wait for each other
+	duration time.Duration
+	until    atomic.Pointer[time.Time] // nil: never held, or released
+	log      logr.Logger
+	holder   string // another one, that the log names
 }
 
-// A lease is one of them.
+// A lease is one of them, as this process last read or wrote it.
 type lease struct {
 	resourcelock.Interface
-	exists bool // as it was read
+	exists, held bool // held by this process
 }
 
 // newLeases returns the leases of these names, which this process does not hold yet.
-func newLeases(config *rest.Config, log logr.Logger, namespace string, names ...string) (*Leases, error) {
+func newLeases(config *rest.Config, log logr.Logger, duration time.Duration, namespace string, names ...string) (*Leases, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = renewDeadline / 2 // so that one lost answer does not cost the leases
+	config.Timeout = duration / 3 // so that one lost answer does not cost the leases
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
-	leases := &Leases{log: log}
+	leases := &Leases{duration: duration, log: log}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, clients.CoreV1(), clients.CoordinationV1(), identity)
 		if err != nil {
@@ -104,7 +110,8 @@ func (l *Leases) Get(ctx context.Context) (first *resourcelock.LeaderElectionRec
 	}
 	for _, one := range l.all {
 		record, raw, err := one.Get(ctx)
-		if one.exists = err == nil; apierrors.IsNotFound(err) {
+		one.exists, one.held = err == nil, err == nil && record.HolderIdentity == l.Identity()
+		if apierrors.IsNotFound(err) {
 			missing, record = err, &resourcelock.LeaderElectionRecord{}
 		} else if err != nil {
 			return nil, nil, err
@@ -141,14 +148,12 @@ func (l *Leases) Update(ctx context.Context, record resourcelock.LeaderElectionR
 		l.until.Store(nil) // before another process may take over
 		return l.release(ctx, l.all, record)
 	}
-	until := time.Now().Add(duration)
-	for i, one := range l.all {
-		if err := one.store(ctx, record); err != nil {
-			if l.until.Load() == nil { // else the election tries again to renew all
-				_ = l.release(ctx, l.all[:i], resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // without it they expire
-			}
-			return err
+	until := time.Now().Add(l.duration)
+	if err := l.storeAll(ctx, record); err != nil {
+		if l.until.Load() == nil { // else the election tries again to renew all
+			_ = l.release(ctx, l.all, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // without it they expire
 		}
+		return err
 	}
 	if l.until.Swap(&until) == nil {
 		l.log.Info("This process holds the leases, and reconciles", "leases", l.Describe())
@@ -156,10 +161,27 @@ func (l *Leases) Update(ctx context.Context, record resourcelock.LeaderElectionR
 	return nil
 }
 
-// release stores a record without holder in some of the leases.
+// storeAll acquires the leases one after the other, since another process may want them too, and renews them side by side.
+func (l *Leases) storeAll(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	stores, ctx := errgroup.WithContext(ctx)
+	if l.until.Load() == nil {
+		stores.SetLimit(1)
+	}
+	for _, one := range l.all {
+		stores.Go(func() error {
+			if ctx.Err() != nil { // one before failed
+				return ctx.Err()
+			}
+			return one.store(ctx, record)
+		})
+	}
+	return stores.Wait()
+}
+
+// release stores a record without holder in those of the leases that this process holds.
 func (l *Leases) release(ctx context.Context, some []*lease, record resourcelock.LeaderElectionRecord) (err error) {
 	for _, one := range some {
-		if one.exists {
+		if one.held {
 			err = errors.Join(err, one.store(ctx, record))
 		}
 	}
@@ -168,11 +190,14 @@ func (l *Leases) release(ctx context.Context, some []*lease, record resourcelock
 
 // store writes a record, on condition that the lease is as it was read.
 func (l *lease) store(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	write := l.Create
 	if l.exists {
-		return l.Interface.Update(ctx, record)
+		write = l.Interface.Update
 	}
-	err := l.Interface.Create(ctx, record)
-	l.exists = err == nil
+	err := write(ctx, record)
+	if err == nil {
+		l.exists, l.held = true, record.HolderIdentity == l.Identity()
+	}
 	return err
 }
 

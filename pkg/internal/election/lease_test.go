@@ -19,7 +19,7 @@ import (
 // participant returns the leases of a process in the namespace of a test.
 func participant(t *testing.T, env *controlplanetest.Env, names ...string) *Leases {
 	t.Helper()
-	leases, err := newLeases(env.Config, logr.Discard(), env.Namespace, names...)
+	leases, err := newLeases(env.Config, logr.Discard(), DefaultDuration, env.Namespace, names...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func participant(t *testing.T, env *controlplanetest.Env, names ...string) *Leas
 }
 
 func record(holder string) resourcelock.LeaderElectionRecord {
-	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: int(duration.Seconds()), AcquireTime: metav1.Now(), RenewTime: metav1.Now()}
+	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: int(DefaultDuration.Seconds()), AcquireTime: metav1.Now(), RenewTime: metav1.Now()}
 }
 
 // take is what an election does to acquire or renew: it reads the leases and, where nobody else holds one, stores its record.

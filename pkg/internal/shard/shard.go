@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // A Shard is what a process reconciles. A nil Shard is everything.
@@ -37,6 +38,14 @@ func (s *Shard) Owns(config client.Object) bool { return s == nil || s.Matches(c
 
 // Matches is true for the labels of a ProviderConfig of the shard.
 func (s *Shard) Matches(of labels.Set) bool { return s == nil || s.selector.Matches(of) }
+
+// Changes accept changes of ProviderConfigs by which the shard gets or loses them.
+func (s *Shard) Changes() []predicate.Predicate {
+	if s == nil {
+		return nil
+	}
+	return []predicate.Predicate{predicate.LabelChangedPredicate{}}
+}
 
 // OwnsRest is true for the shard that has everything that has no ProviderConfig.
 func (s *Shard) OwnsRest() bool { return s.Matches(nil) }

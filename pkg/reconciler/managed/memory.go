@@ -34,7 +34,7 @@ type record struct {
 	wakes int
 	// resolved is true once a pass has read the references of the object.
 	resolved atomic.Bool
-	// left is the generation of an object that another process reconciles, 0 of all others.
+	// left is the generation of an object of another process whose references are known; 0 for an object of this process.
 	left int64
 
 	due      time.Time // of the next pass; zero for not by time
@@ -91,6 +91,11 @@ type record struct {
 	unpublished ConnectionDetails
 	// oneTimeKeys are the keys that the creation in progress returns.
 	oneTimeKeys []string
+}
+
+// keepsResults is true while only this process knows something of the external resource.
+func (r *record) keepsResults() bool {
+	return r.operation != nil || r.created != "" || len(r.unpublished) > 0
 }
 
 // ownFields are the fields of the status by which passes decide, in one version of an object.

@@ -127,14 +127,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if kind := found.GetObjectKind(); kind.GroupVersionKind() != r.kind { // a cache that does not copy does not set it
 		kind.SetGroupVersionKind(r.kind)
 	}
-	if mine, err := r.owns(ctx, found); err != nil {
+	mine, err := r.owns(ctx, found)
+	if err != nil {
 		return reconcile.Result{}, err
-	} else if !mine {
-		return reconcile.Result{}, r.leave(ctx, found)
 	}
 	known, rest := r.memory.known(found, r.now())
 	rec, wakes := r.memory.of(found)
-	rec.left = 0
+	if !mine && !rec.keepsResults() {
+		r.leave(ctx, found, rec)
+		return reconcile.Result{}, nil
+	}
+	if rec.left != 0 { // it was of another process, which knows more
+		r.memory.forget(req.NamespacedName)
+		rec, wakes = r.memory.of(found)
+	}
 	if known {
 		return rec.requeueAfter(rest), nil
 	}
@@ -161,20 +167,18 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 
 // leave ends a request for an object that another process reconciles: of it this process knows nothing but what it refers to, since the
 // order of deletions depends on that.
-func (r *Reconciler) leave(ctx context.Context, found resource.Managed) error {
-	rec, _ := r.memory.of(found)
+func (r *Reconciler) leave(ctx context.Context, found resource.Managed, rec *record) {
 	if rec.left == found.GetGeneration() {
-		return nil
+		return
 	}
-	r.memory.forget(client.ObjectKeyFromObject(found))
-	rec, wakes := r.memory.of(found)
-	p, err := r.newPass(found, rec, wakes)
-	if err != nil {
-		return err
+	key := client.ObjectKeyFromObject(found)
+	r.memory.forget(key)
+	r.instruments.kind.Drifted(key, false)
+	rec, _ = r.memory.of(found)
+	if r.resolveReferences(ctx, found) == nil {
+		rec.left = found.GetGeneration()
 	}
-	r.readReferences(ctx, p)
-	rec.left = found.GetGeneration()
-	return nil
+	rec.resolved.Store(true)
 }
 
 // lifecycle is the order of everything. Read it first. What follows the observation has a deadline of its own (N70).

@@ -59,13 +59,20 @@ const referencesPatience = 3 * time.Second
 // readReferences remembers what an object under deletion refers to, which a process that has just started does not know. It
 // stores nothing, and does not need all references to be resolvable (R173).
 func (r *Reconciler) readReferences(ctx context.Context, p *pass) outcome {
-	if resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver); refers {
-		ctx, cancel := context.WithTimeout(ctx, min(referencesPatience, r.timeout/2))
-		defer cancel()
-		_ = r.references.Resolve(ctx, r.dependent(client.ObjectKeyFromObject(p.managed)), resolver, r.client)
-	}
+	_ = r.resolveReferences(ctx, p.managed)
 	p.memory.resolved.Store(true)
 	return flow.Next()
+}
+
+// resolveReferences resolves the references of a copy.
+func (r *Reconciler) resolveReferences(ctx context.Context, mg resource.Managed) error {
+	resolver, refers := mg.DeepCopyObject().(resource.ReferenceResolver)
+	if !refers {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(referencesPatience, r.timeout/2))
+	defer cancel()
+	return r.references.Resolve(ctx, r.dependent(client.ObjectKeyFromObject(mg)), resolver, r.client)
 }
 
 // A server is the reconciler as References knows it.

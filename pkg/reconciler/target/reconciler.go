@@ -19,8 +19,9 @@
 // # One controller for all kinds
 //
 // With an empty managed kind, as above, one controller serves all managed kinds that are in the manager's scheme, and watches
-// one as soon as a target names it. Each process that runs providers has one, which leaves the targets of other kinds to other processes. A controller for one kind that is put together by hand needs the predicate
-// resource.HasManagedResourceReferenceKind; it watches targets only and reads everything else within the poll interval.
+// one as soon as a target names it. Each process that runs providers has one, which leaves the targets of other kinds to other processes.
+// A controller for one kind that is put together by hand needs the predicate resource.HasManagedResourceReferenceKind; it watches targets
+// only and reads everything else within the poll interval.
 //
 // # Access
 //
@@ -37,6 +38,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -75,7 +77,7 @@ type Reconciler struct {
 
 	targetKind  schema.GroupVersionKind
 	managedKind schema.GroupVersionKind // empty for all of the scheme
-	beside      bool                    // another process reports kinds that none knows
+	coreRuns    bool                    // elsewhere: another process serves targets of kinds that none knows
 
 	recorder event.Recorder
 	log      logr.Logger
@@ -93,9 +95,9 @@ type Option func(*Reconciler)
 // WithRecorder sets where events are recorded. Default: the API server's events, source target/<controller name>.
 func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
 
-// WithCoreElsewhere leaves targets of kinds that are not in the manager's scheme to other processes, one of which reports those that there
-// are not. Default: this process reports them.
-func WithCoreElsewhere() Option { return func(r *Reconciler) { r.beside = true } }
+// WithCoreElsewhere is for processes without the core: the process of the core reports targets of kinds that do not exist. Default: this
+// process reports them.
+func WithCoreElsewhere() Option { return func(r *Reconciler) { r.coreRuns = true } }
 
 // NewReconciler returns a reconciler for targets of the first kind that name a managed resource of the second (A68, R296). An
 // empty managed kind stands for all that are in the manager's scheme. Both must be there with their lists; managed kinds must be
@@ -145,6 +147,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if meta.WasDeleted(target) && !meta.FinalizerExists(target, Finalizer) {
 		return reconcile.Result{}, nil
 	}
+	if left, err := r.leaveFor(target); err != nil || left > 0 {
+		return reconcile.Result{RequeueAfter: left}, err
+	}
 	p := &pass{target: target}
 	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(target)...))
 }
@@ -152,9 +157,45 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
-		return []flow.Step[*pass]{r.leaveToOthers, r.deleteCopies, r.removeFinalizer}
+		return []flow.Step[*pass]{r.deleteCopies, r.removeFinalizer}
 	}
-	return []flow.Step[*pass]{r.leaveToOthers, r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
+	return []flow.Step[*pass]{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
+}
+
+// deletionPatience is how long the deletion of a target waits for the process that serves its kind.
+const deletionPatience = time.Minute
+
+// leaveFor returns how long this process leaves a target to another one, which serves the kind of its managed resource: 0 for a target that it
+// serves itself. The process of the core finishes deletions that no other process does.
+func (r *Reconciler) leaveFor(target resource.Target) (time.Duration, error) {
+	ref := target.GetResourceReference()
+	if _, known := r.kindOf(ref); known || r.refuses(ref) {
+		return 0, nil
+	}
+	if r.coreRuns {
+		return pollInterval, nil
+	}
+	_, err := r.client.RESTMapper().RESTMappings(ref.GroupVersionKind().GroupKind())
+	switch {
+	case apimeta.IsNoMatchError(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("looking for the kind of the managed resource: %w", err)
+	case meta.WasDeleted(target):
+		return deletionPatience - time.Since(target.GetDeletionTimestamp().Time), nil
+	}
+	return pollInterval, nil
+}
+
+// refuses is true for a kind that this process knows, and to which no target can connect.
+func (r *Reconciler) refuses(ref *corev1.ObjectReference) bool {
+	for _, version := range r.scheme.VersionsForGroupKind(ref.GroupVersionKind().GroupKind()) {
+		o, err := r.scheme.New(version.WithKind(ref.Kind))
+		if _, managed := o.(resource.Managed); err == nil && (managed || !r.coreRuns) {
+			return true
+		}
+	}
+	return false
 }
 
 // serves is true for targets of this controller (R296, R300). The version of the managed kind does not count, since kinds get new

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +29,7 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
 	kind, known := r.kindOf(ref)
 	switch {
-	case !known && r.inScheme(ref):
+	case !known && r.refuses(ref):
 		return flow.Refuse(xpv1.ReasonConnecting, "targets cannot connect to kind %s: create another target that names a "+
 			"cluster-scoped managed resource; the Secrets of claims and of managed resources in your namespace are there already",
 			ref.GroupVersionKind().GroupKind())
@@ -72,30 +71,6 @@ func (r *Reconciler) kindOf(ref *corev1.ObjectReference) (kind schema.GroupVersi
 		}
 	}
 	return kind, false
-}
-
-func (r *Reconciler) inScheme(ref *corev1.ObjectReference) bool {
-	return len(r.scheme.VersionsForGroupKind(ref.GroupVersionKind().GroupKind())) > 0
-}
-
-// leaveToOthers ends a pass over a target whose managed resource another process reconciles: the API server serves its kind, and the scheme
-// lacks it.
-func (r *Reconciler) leaveToOthers(_ context.Context, p *pass) flow.Outcome {
-	ref := p.target.GetResourceReference()
-	if _, known := r.kindOf(ref); known || r.inScheme(ref) && !r.beside {
-		return flow.Next()
-	}
-	if r.beside {
-		return flow.Vanished()
-	}
-	_, err := r.client.RESTMapper().RESTMappings(ref.GroupVersionKind().GroupKind())
-	switch {
-	case apimeta.IsNoMatchError(err):
-		return flow.Next()
-	case err != nil:
-		return fail("looking for the kind of the managed resource", err)
-	}
-	return flow.Vanished()
 }
 
 // checkConsent checks that the managed resource allows the target's namespace (N27). Where it does not, or no longer, what the

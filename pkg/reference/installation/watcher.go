@@ -210,22 +210,25 @@ func (w *Watcher) take(kind schema.GroupVersionKind) (awaited bool) {
 }
 
 // Each calls setup, which adds controllers to the manager, for each of the kinds that the API server serves now, and for the others once it
-// does.
+// does: one after the other.
 func Each(mgr manager.Manager, kinds []schema.GroupVersionKind, setup func(schema.GroupVersionKind) error) error {
+	var missing []schema.GroupVersionKind
+	for _, kind := range kinds {
+		_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("A kind is not installed, and is served once it is", "kind", kind.GroupKind().String())
+			missing = append(missing, kind)
+		} else if err := setup(kind); err != nil { // its controllers report other errors of the mapping
+			return err
+		}
+	}
 	arrivals := NewWatcher(mgr, func(kind schema.GroupVersionKind) {
 		if err := setup(kind); err != nil {
 			mgr.GetLogger().Error(err, "Cannot serve a kind that was installed: restart the process", "kind", kind.GroupKind().String())
 		}
 	})
-	for _, kind := range kinds {
-		_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-		if meta.IsNoMatchError(err) {
-			mgr.GetLogger().Info("A kind is not installed, and is served once it is", "kind", kind.GroupKind().String())
-			err = arrivals.Await(kind)
-		} else {
-			err = setup(kind) // its controllers report other errors
-		}
-		if err != nil {
+	for _, kind := range missing {
+		if err := arrivals.Await(kind); err != nil {
 			return err
 		}
 	}
