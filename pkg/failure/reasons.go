@@ -125,7 +125,7 @@ func Explanations() []Explanation {
 		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, lacks the key, or has an empty value.",
 			"Create the Secret or the key, set the value, or correct the reference."},
 		{ConnectionSecretUnavailable, "The connection Secret cannot be read or written.",
-			"Create its namespace, or name another one: in spec.writeConnectionSecretToRef, or of a class in specTemplate.writeConnectionSecretsToNamespace. Copies stay as they are."},
+			"Do what the message says: name another Secret in spec.writeConnectionSecretToRef, or, for the original of a claim, create the namespace that its class names in specTemplate.writeConnectionSecretsToNamespace. Copies stay as they are."},
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
 			"Read condition Synced of the managed resource: copy them from the claim's Secret if that has them, request new ones (bowline rotate), or " +
 				"reset them in the external system. To do without them, remove the annotation bowline.dev/created-connection-keys."},

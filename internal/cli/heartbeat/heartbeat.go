@@ -4,13 +4,14 @@
 // Package heartbeat lets commands know whether controllers run: the controllers note in a Lease, which teams may read, when each provider
 // was served last.
 //
-//	heartbeat.Add(mgr, "core", "sql")              // in the controllers
+//	heartbeat.Add(mgr, "", "core", "sql")            // in the controllers
 //	stop, found := heartbeat.Find(lease, time.Now()) // in commands
 package heartbeat
 
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +32,14 @@ const (
 	Name      = "bowline-controllers-heartbeat"
 )
 
-// annotationPrefix of the annotation of each part: the time, followed by ended if its controllers stopped then.
+// annotationPrefix of the annotation of each provider, or part of one. The value is the time when its controllers ran, a state, and the label
+// selector of the part, separated by semicolons.
+const annotationPrefix = "heartbeat.bowline.dev/"
+
+// States of controllers.
 const (
-	annotationPrefix = "heartbeat.bowline.dev/"
-	ended            = " stopped"
+	running = ""
+	ended   = "stopped" // in order
 )
 
 const (
@@ -43,13 +48,16 @@ const (
 	releaseTimeout = 2 * time.Second
 )
 
-// Add makes the controllers of a manager renew the Lease while they run, of several replicas only the leader. The parts are the names of
-// their providers, with _SELECTOR for those that serve some ProviderConfigs only.
-func Add(mgr ctrl.Manager, parts ...string) error { return mgr.Add(&beat{mgr, parts}) }
+// Add makes the controllers of some providers renew the Lease while they run, of several replicas only the leader. The label selector is
+// that of their ProviderConfigs, empty for all.
+func Add(mgr ctrl.Manager, selector string, providers ...string) error {
+	return mgr.Add(&beat{mgr, selector, providers})
+}
 
 type beat struct {
-	mgr   ctrl.Manager
-	parts []string
+	mgr       ctrl.Manager
+	selector  string
+	providers []string
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -57,12 +65,12 @@ func (*beat) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. Controllers without the right to renew the Lease work all the same.
 func (b *beat) Start(ctx context.Context) error {
-	err, failed := b.renew(ctx, ""), false
+	err, failed := b.renew(ctx, running), false
 	if apierrors.IsNotFound(err) { // the namespace
 		_ = b.mgr.GetClient().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}) // without it the Lease fails again
-		err = b.renew(ctx, "")
+		err = b.renew(ctx, running)
 	}
-	for ticker := time.NewTicker(interval); ; err = b.renew(ctx, "") {
+	for ticker := time.NewTicker(interval); ; err = b.renew(ctx, running) {
 		if err != nil && !failed && ctx.Err() == nil {
 			failed = true
 			b.mgr.GetLogger().Info("Cannot renew the heartbeat: commands do not notice when the controllers stop", "error", err.Error())
@@ -80,24 +88,32 @@ func (b *beat) Start(ctx context.Context) error {
 }
 
 func (b *beat) renew(ctx context.Context, state string) error {
-	annotations := map[string]string{}
-	for _, part := range b.parts {
-		annotations[annotationPrefix+part] = time.Now().UTC().Format(metav1.RFC3339Micro) + state
+	annotations, part := map[string]string{}, ""
+	if b.selector != "" {
+		part = "_" + hash(b.selector)
+	}
+	for _, provider := range b.providers {
+		annotations[annotationPrefix+provider+part] = strings.Join([]string{time.Now().UTC().Format(metav1.RFC3339Micro), state, b.selector}, ";")
 	}
 	lease := &unstructured.Unstructured{}
 	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
 	lease.SetNamespace(Namespace)
 	lease.SetName(Name)
 	lease.SetAnnotations(annotations)
-	parts := sha256.Sum256([]byte(strings.Join(b.parts, ",")))
-	owner := client.FieldOwner(fmt.Sprintf("%s-%x", Name, parts[:4])) // of these annotations
+	owner := client.FieldOwner(Name + "-" + hash(fmt.Sprint(b.selector, b.providers))) // of these annotations
 	return b.mgr.GetClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(lease), owner, client.ForceOwnership)
+}
+
+// hash makes a part of a name.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
 }
 
 // A Stop describes controllers that do not run.
 type Stop struct {
 	Since     time.Time // when the last of them ran
-	Providers []string  // whose controllers do not run, in order; PROVIDER_SELECTOR for those of a label selector
+	Providers []string  // whose controllers do not run, in order; those of a label selector as PROVIDER (SELECTOR)
 	All       bool      // nothing is reconciled
 }
 
@@ -110,37 +126,60 @@ func (s Stop) String() string {
 	return fmt.Sprintf("No controllers of %s have run since %s: objects of these providers are not reconciled", strings.Join(s.Providers, ", "), since)
 }
 
-// Find returns the controllers that do not run and once did. Those that ended in order count only where no others of their provider run:
-// the work was divided in another way.
-func Find(lease *unstructured.Unstructured, now time.Time) (s Stop, found bool) {
-	ran, inOrder, served := map[string]time.Time{}, map[string]bool{}, map[string]bool{}
+// A part is a provider, or its ProviderConfigs of a label selector.
+type part struct {
+	provider, selector string
+	ran                time.Time
+	state              string
+}
+
+// read returns the parts that the Lease knows.
+func read(lease *unstructured.Unstructured) (all []part) {
 	for name, value := range lease.GetAnnotations() {
-		part, ours := strings.CutPrefix(name, annotationPrefix)
-		text, stopped := strings.CutSuffix(value, ended)
-		at, err := time.Parse(metav1.RFC3339Micro, text)
-		switch {
-		case !ours || err != nil:
-		case stopped || now.Sub(at) > patience:
-			ran[part], inOrder[part] = at, stopped
-		default:
-			served[providerOf(part)] = true
-		}
-	}
-	for part, at := range ran {
-		if inOrder[part] && served[providerOf(part)] {
+		name, ours := strings.CutPrefix(name, annotationPrefix)
+		fields := strings.SplitN(value, ";", 3)
+		if !ours || len(fields) < 3 {
 			continue
 		}
-		s.Providers = append(s.Providers, part)
-		if at.After(s.Since) {
-			s.Since = at
+		provider, _, _ := strings.Cut(name, "_") // which their names do not contain
+		if at, err := time.Parse(metav1.RFC3339Micro, fields[0]); err == nil {
+			all = append(all, part{provider: provider, selector: fields[2], ran: at, state: fields[1]})
+		}
+	}
+	return all
+}
+
+// String names the part for people.
+func (p part) String() string {
+	if p.selector == "" {
+		return p.provider
+	}
+	return p.provider + " (" + p.selector + ")"
+}
+
+// Find returns the controllers that do not run and once did: not those whose work others do. These are the ones of the whole provider, or,
+// where the former ended in order, of any part of it, since the work was then divided in another way.
+func Find(lease *unstructured.Unstructured, now time.Time) (s Stop, found bool) {
+	whole, some := map[string]bool{}, map[string]bool{}
+	var idle []part
+	for _, p := range read(lease) {
+		if p.state == ended || now.Sub(p.ran) > patience {
+			idle = append(idle, p)
+			continue
+		}
+		some[p.provider] = true
+		whole[p.provider] = whole[p.provider] || p.selector == ""
+	}
+	for _, p := range idle {
+		if whole[p.provider] || p.state == ended && some[p.provider] {
+			continue
+		}
+		s.Providers = append(s.Providers, p.String())
+		if p.ran.After(s.Since) {
+			s.Since = p.ran
 		}
 	}
 	slices.Sort(s.Providers)
-	s.All = len(served) == 0
+	s.All = len(some) == 0
 	return s, len(s.Providers) > 0
-}
-
-func providerOf(part string) string {
-	provider, _, _ := strings.Cut(part, "_") // which their names do not contain
-	return provider
 }

@@ -4,6 +4,7 @@
 package heartbeat
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 func TestFind(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	ago := func(d time.Duration) string { return now.Add(-d).Format(metav1.RFC3339Micro) }
+	beat := func(ago time.Duration, state, selector string) string {
+		return strings.Join([]string{now.Add(-ago).Format(metav1.RFC3339Micro), state, selector}, ";")
+	}
 	const hour = time.Hour
 	for name, tc := range map[string]struct {
 		beats map[string]string
@@ -23,15 +26,16 @@ func TestFind(t *testing.T) {
 		all   bool
 	}{
 		"no controllers ever ran":   {nil, nil, true},
-		"all run":                   {map[string]string{"core": ago(0), "sql": ago(interval)}, nil, false},
-		"all ended in order":        {map[string]string{"core": ago(hour) + ended, "sql": ago(2*hour) + ended}, []string{"core", "sql"}, true},
-		"all were killed":           {map[string]string{"core": ago(hour)}, []string{"core"}, true},
-		"one was killed":            {map[string]string{"core": ago(0), "sql": ago(hour)}, []string{"sql"}, false},
-		"one is not run any more":   {map[string]string{"core": ago(0), "sql": ago(hour) + ended}, []string{"sql"}, false},
-		"a provider was divided":    {map[string]string{"sql": ago(hour) + ended, "sql_shard_a": ago(0), "sql_shard__a": ago(0)}, nil, false},
-		"a part was killed":         {map[string]string{"sql_shard_a": ago(hour), "sql_shard__a": ago(0)}, []string{"sql_shard_a"}, false},
-		"both parts ended":          {map[string]string{"sql_shard_a": ago(hour) + ended, "sql_shard__a": ago(0) + ended}, []string{"sql_shard__a", "sql_shard_a"}, true},
-		"a value that nobody knows": {map[string]string{"core": "yesterday"}, nil, true},
+		"all run":                   {map[string]string{"core": beat(0, "", ""), "sql": beat(interval, "", "")}, nil, false},
+		"all ended in order":        {map[string]string{"core": beat(hour, ended, ""), "sql": beat(2*hour, ended, "")}, []string{"core", "sql"}, true},
+		"all were killed":           {map[string]string{"core": beat(hour, "", "")}, []string{"core"}, true},
+		"one was killed":            {map[string]string{"core": beat(0, "", ""), "sql": beat(hour, "", "")}, []string{"sql"}, false},
+		"one is not run any more":   {map[string]string{"core": beat(0, "", ""), "sql": beat(hour, ended, "")}, []string{"sql"}, false},
+		"a provider was divided":    {map[string]string{"sql": beat(hour, ended, ""), "sql_1": beat(0, "", "shard=a"), "sql_2": beat(0, "", "shard!=a")}, nil, false},
+		"a part was killed":         {map[string]string{"sql_1": beat(hour, "", "shard=a"), "sql_2": beat(0, "", "shard!=a")}, []string{"sql (shard=a)"}, false},
+		"both parts ended":          {map[string]string{"sql_1": beat(hour, ended, "b;c"), "sql_2": beat(0, ended, "a")}, []string{"sql (a)", "sql (b;c)"}, true},
+		"the whole runs again":      {map[string]string{"sql_1": beat(hour, "", "shard=a"), "sql": beat(0, "", "")}, nil, false},
+		"a value that nobody knows": {map[string]string{"core": "yesterday", "sql": "yesterday;;"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

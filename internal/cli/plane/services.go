@@ -11,15 +11,12 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 
@@ -223,7 +220,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	if err := heartbeat.Add(mgr, cfg.parts()...); err != nil {
+	if err := heartbeat.Add(mgr, cfg.Selector, names(cfg.Providers)...); err != nil {
 		return Service{}, err
 	}
 	return Service{
@@ -238,20 +235,13 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	}, nil
 }
 
-// parts are the names of what this process reconciles, for its heartbeat: of the providers, with the selector.
-func (c ControllersConfig) parts() []string {
-	parts := make([]string, 0, len(c.Providers))
-	for _, p := range c.Providers {
-		if c.Selector != "" {
-			p.Name += "_" + notInNames.ReplaceAllString(c.Selector, "_")
-		}
-		parts = append(parts, strings.TrimRight(p.Name[:min(len(p.Name), validation.DNS1123LabelMaxLength)], "_"))
+func names(of []provider.Provider) []string {
+	all := make([]string, 0, len(of))
+	for _, p := range of {
+		all = append(all, p.Name)
 	}
-	return parts
+	return all
 }
-
-// notInNames are characters that names of annotations cannot contain.
-var notInNames = regexp.MustCompile("[^A-Za-z0-9]")
 
 // A MetricsAddress is the flag --metrics-listen. If the default address is taken, metrics are not served, so that a second process
 // on a machine works without further flags; a chosen address that is taken is an error.
