@@ -146,12 +146,12 @@ func (l *Leases) Create(ctx context.Context, record resourcelock.LeaderElectionR
 func (l *Leases) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != l.Identity() {
 		l.until.Store(nil) // before another process may take over
-		return l.release(ctx, l.all, record)
+		return l.release(ctx, record)
 	}
 	until := time.Now().Add(l.duration)
 	if err := l.storeAll(ctx, record); err != nil {
 		if l.until.Load() == nil { // else the election tries again to renew all
-			_ = l.release(ctx, l.all, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // without it they expire
+			_ = l.release(ctx, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // without it they expire
 		}
 		return err
 	}
@@ -179,8 +179,8 @@ func (l *Leases) storeAll(ctx context.Context, record resourcelock.LeaderElectio
 }
 
 // release stores a record without holder in those of the leases that this process holds.
-func (l *Leases) release(ctx context.Context, some []*lease, record resourcelock.LeaderElectionRecord) (err error) {
-	for _, one := range some {
+func (l *Leases) release(ctx context.Context, record resourcelock.LeaderElectionRecord) (err error) {
+	for _, one := range l.all {
 		if one.held {
 			err = errors.Join(err, one.store(ctx, record))
 		}
