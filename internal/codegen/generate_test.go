@@ -251,7 +251,7 @@ func TestTargets(t *testing.T) {
 	for target, want := range map[string]string{
 		"generate":   ".ci/generate",
 		"manifests":  ".ci/generate manifests",
-		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers prometheus\ngo test -timeout 25m ./...\ncd deploy/image && go test ./...",
+		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers prometheus\ncd deploy/image && go test ./...\ngo test -timeout 25m ./...",
 	} {
 		t.Run("make "+target+" (T20, T25)", func(t *testing.T) {
 			t.Parallel()

@@ -38,8 +38,7 @@ const (
 	Refused Kind = "refused request"
 	// Overtaken calls Process.Overtake before the request is sent.
 	Overtaken Kind = "overtaken request"
-	// Frozen serves the request, and holds its answer and all further requests until Process.Wake. It is for requests that a Transport
-	// sends.
+	// Frozen serves the request, and holds its answer and all further requests of Transports until Process.Wake, and the answers to others.
 	Frozen Kind = "frozen after the request"
 )
 
@@ -121,7 +120,6 @@ func (p *Process) begin(request string) (refuse, lose error) {
 
 // send counts a request and sends it, unless the process has crashed.
 func (p *Process) send(request string, send func() (*http.Response, error)) (*http.Response, error) {
-	p.awaitWake()
 	refuse, lose := p.begin(request)
 	switch {
 	case refuse == ErrRefused:

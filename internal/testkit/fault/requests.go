@@ -54,6 +54,17 @@ func InterceptWrites(config *rest.Config, fault func(request string) (refuse, lo
 // Transport sends the requests of the process that current returns. Those that name gives a name are points of it; the others are
 // sent while the process is alive.
 func Transport(current func() *Process, name func(*http.Request) (request string, ok bool), next http.RoundTripper) http.RoundTripper {
+	sent := arrivals(current, name, next)
+	return transport(func(r *http.Request) (*http.Response, error) {
+		if _, ok := name(r); ok {
+			current().awaitWake()
+		}
+		return sent.RoundTrip(r)
+	})
+}
+
+// arrivals is Transport for requests that have left the process: if it is frozen meanwhile, they arrive all the same.
+func arrivals(current func() *Process, name func(*http.Request) (request string, ok bool), next http.RoundTripper) http.RoundTripper {
 	return transport(func(r *http.Request) (*http.Response, error) {
 		process := current()
 		send := func() (*http.Response, error) { return next.RoundTrip(r) }
@@ -171,7 +182,7 @@ func NewProxy(endpoint string, name func(*http.Request) (request string, ok bool
 	p := &Proxy{}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: Transport(p.process.Load, name, http.DefaultTransport),
+		Transport: arrivals(p.process.Load, name, http.DefaultTransport),
 		ErrorLog:  log.New(io.Discard, "", 0),
 		// The client sees its connection end without an answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
