@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -24,7 +25,7 @@ func NewSelection(of []provider.Provider) *Selection { return &Selection{all: of
 
 // AddFlags registers the flag.
 func (s *Selection) AddFlags(flags *pflag.FlagSet) {
-	flags.Var(s, "providers", "names of the providers, of "+strings.Join(names(s.all), ", ")+" (default: all)")
+	flags.Var(s, "providers", "names of the providers, of "+strings.Join(plane.Names(s.all), ", ")+" (default: all)")
 }
 
 // String implements pflag.Value.
@@ -37,8 +38,8 @@ func (*Selection) Type() string { return "names" }
 func (s *Selection) Set(list string) error {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		if !slices.Contains(names(s.all), name) {
-			return fmt.Errorf("there is no provider %q: choose one of %s", name, strings.Join(names(s.all), ", "))
+		if !slices.Contains(plane.Names(s.all), name) {
+			return fmt.Errorf("there is no provider %q: choose one of %s", name, strings.Join(plane.Names(s.all), ", "))
 		}
 		s.chosen = append(s.chosen, name)
 	}
@@ -47,7 +48,7 @@ func (s *Selection) Set(list string) error {
 
 // Part names what is selected, in the order of the program; empty for all.
 func (s *Selection) Part() string {
-	selected := names(s.Providers())
+	selected := plane.Names(s.Providers())
 	if len(selected) == len(s.all) {
 		return ""
 	}
@@ -60,13 +61,4 @@ func (s *Selection) Providers() []provider.Provider {
 		return s.all
 	}
 	return slices.DeleteFunc(slices.Clone(s.all), func(p provider.Provider) bool { return !slices.Contains(s.chosen, p.Name) })
-}
-
-// names of providers.
-func names(of []provider.Provider) []string {
-	all := make([]string, 0, len(of))
-	for _, p := range of {
-		all = append(all, p.Name)
-	}
-	return all
 }

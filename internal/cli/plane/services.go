@@ -220,7 +220,7 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	if err := heartbeat.Add(mgr, cfg.Selector, names(cfg.Providers)...); err != nil {
+	if err := heartbeat.Add(mgr, cfg.Selector, Names(cfg.Providers)...); err != nil {
 		return Service{}, err
 	}
 	return Service{
@@ -235,7 +235,8 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	}, nil
 }
 
-func names(of []provider.Provider) []string {
+// Names of providers, in their order.
+func Names(of []provider.Provider) []string {
 	all := make([]string, 0, len(of))
 	for _, p := range of {
 		all = append(all, p.Name)

@@ -34,7 +34,7 @@ func Parse(selector string) (*Shard, error) {
 }
 
 // Owns is true for a ProviderConfig of the shard.
-func (s *Shard) Owns(config client.Object) bool { return s == nil || s.Matches(config.GetLabels()) }
+func (s *Shard) Owns(config client.Object) bool { return s.Matches(config.GetLabels()) }
 
 // Matches is true for the labels of a ProviderConfig of the shard.
 func (s *Shard) Matches(of labels.Set) bool { return s == nil || s.selector.Matches(of) }
