@@ -111,6 +111,19 @@ test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWL
 	BOWLINE_FREEZES=$${BOWLINE_FREEZES:-10} $(GO) test -count=1 -timeout 1h -v -run TestFailures ./test/kubernetes | \
 		sed -u -E -e '/^ *(=== |PASS|ok )/d' -e 's/^    //'
 
+.PHONY: node-images
+node-images: build
+	mkdir -p bin/node
+	cd test/kubernetes/servers && $(GO) build -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/bin/pause' ./pause
+	cd deploy/image && $(GO) run . --name bowline --version v1 --out '$(CURDIR)/bin/node' "linux/$$($(GO) env GOARCH)=$(CURDIR)/bin/bowline"
+	cd deploy/image && $(GO) run . --name pause --version v1 --out '$(CURDIR)/bin/node' "linux/$$($(GO) env GOARCH)=$(CURDIR)/bin/pause"
+
+.PHONY: test-kubernetes-node
+test-kubernetes-node: kubernetes helm node-images ## Run the image in pods of a real node, and 2000 objects; as root, installs containerd if it is missing (BOWLINE_OBJECTS)
+	.ci/ensure-servers containerd
+	$(GO) test -c -o bin/kubernetes.test ./test/kubernetes
+	cd test/kubernetes && BOWLINE_NODE=1 ./node.sh '$(CURDIR)/bin/kubernetes.test' -test.v -test.run TestPods -test.timeout 1h
+
 .PHONY: test-kubernetes-skew
 test-kubernetes-skew: ## Run the tests of clusters with the servers of Kubernetes 1.34
 	.ci/ensure-servers

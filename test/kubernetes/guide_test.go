@@ -19,11 +19,16 @@ func TestGuide(t *testing.T) {
 	t.Parallel()
 	w := newEmptyWorld(t)
 	w.runPods(t)
+	w.runGuide(t, testkit.FreeAddress(t))
+}
+
+// runGuide runs the commands of the guide, whose cloud listens on an address that pods reach.
+func (w *world) runGuide(t *testing.T, address string) {
+	t.Helper()
 	root, err := plane.Make("helm")
 	w.do(err)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "kubernetes.md"))
 	w.do(err)
-	address := testkit.FreeAddress(t)
 	programs := t.TempDir()
 	w.do(os.Symlink(filepath.Join(root, "bin", "helm"), filepath.Join(programs, "helm")))
 	kubectl := "#!/bin/sh\nexec '" + w.bowline + "' kubectl \"$@\"\n"

@@ -66,15 +66,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newEmptyWorld(t)
-	var err error
-	w.cloud, err = inspect.StartCloud(favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
-	w.do(err)
-	t.Cleanup(func() {
-		if err := w.cloud.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w.install()
+	w.install("127.0.0.1")
 	return w
 }
 
@@ -100,9 +92,17 @@ func (w *world) do(err error) {
 	}
 }
 
-// install applies what bowline manifests prints, and what the quickstart's platform team applies.
-func (w *world) install() {
+// install starts the cloud at an address, and applies what bowline manifests prints, and what the quickstart's platform team applies.
+func (w *world) install(host string) {
 	w.t.Helper()
+	var err error
+	w.cloud, err = inspect.StartCloud(favouritecloud.Config{DataDir: w.t.TempDir(), Listen: host + ":0"})
+	w.do(err)
+	w.t.Cleanup(func() {
+		if err := w.cloud.Stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
 	w.apply("", w.manifests())
 	w.readArguments()
 	w.do(w.authenticate(w.t.Context(), account, w.kubeconfig))

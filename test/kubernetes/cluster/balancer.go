@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// balance forwards connections to backends in turn, passing over those that accept none, until ctx ends. It returns its address.
-func balance(ctx context.Context, backends ...string) (address string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// balance forwards connections to backends in turn, passing over those that accept none, until ctx ends. It returns its address, with its port.
+func balance(ctx context.Context, listen string, backends ...string) (address string, err error) {
+	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs the control plane of a Kubernetes cluster without nodes: three etcd servers, two API servers behind a balancer, and
-// the controller manager, each a process that a test can kill.
+// Package cluster runs the control plane of a Kubernetes cluster: three etcd servers, two API servers behind a balancer, and the controller
+// manager, each a process that a test can kill. StartNode adds a node that runs pods.
 package cluster
 
 import (
@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -141,7 +142,7 @@ func (c *Cluster) stop(t testing.TB) {
 
 // prepare writes the files of the servers and describes their processes.
 func (c *Cluster) prepare(t testing.TB) error {
-	certificate, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, []string{"localhost"})
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.ParseIP(serviceAddress)}, []string{"localhost"})
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (c *Cluster) prepare(t testing.TB) error {
 		c.APIServer[i] = c.describeAPIServer(t, i, clients)
 		backends = append(backends, c.APIServer[i].address)
 	}
-	front, err := balance(t.Context(), backends...)
+	front, err := balance(t.Context(), "127.0.0.1:0", backends...)
 	if err != nil {
 		return err
 	}
@@ -224,8 +225,10 @@ func (c *Cluster) describeAPIServer(t testing.TB, number int, etcd string) *Serv
 	s := c.describe(t, "kube-apiserver", fmt.Sprint(number), c.ready("https://"+address), "--etcd-servers="+etcd,
 		"--bind-address="+host, "--secure-port="+port, "--tls-cert-file="+c.file("tls.crt"), "--tls-private-key-file="+c.file("tls.key"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.file("account.key"),
-		"--service-account-signing-key-file="+c.file("account.key"), "--service-cluster-ip-range=10.0.0.0/24",
+		"--service-account-signing-key-file="+c.file("account.key"), "--service-cluster-ip-range="+serviceNetwork,
 		"--token-auth-file="+c.file("tokens.csv"), "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
+		"--advertise-address=127.0.0.1", // to nobody, but without it a machine needs a route to others
+		"--kubelet-preferred-address-types=InternalIP",
 		"--audit-policy-file="+c.file("audit.yaml"), "--audit-log-path="+c.auditLog(number))
 	s.address = address
 	return s

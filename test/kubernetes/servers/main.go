@@ -1,13 +1,17 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command servers is what a Kubernetes control plane consists of, in one program: its first argument is the name of the server, the others
-// are that server's own.
+// Command servers is what a Kubernetes cluster consists of, in one program: its first argument is the name of the server, the others are that
+// server's own.
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -15,6 +19,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 func main() {
@@ -25,9 +31,11 @@ func main() {
 	servers := map[string]func() *cobra.Command{
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
+		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 	}
 	if len(os.Args) < 2 || servers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "servers: want etcd, kube-apiserver or kube-controller-manager")
+		fmt.Fprintf(os.Stderr, "servers: want etcd or one of %s\n", strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
 		os.Exit(2)
 	}
 	command := servers[os.Args[1]]()
