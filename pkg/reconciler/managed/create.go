@@ -41,7 +41,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if p.ended.verb == verbCreate {
 		return flow.Await(0, waitsToAppear)
 	}
-	if o := flow.Run(ctx, p, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
+	if o := flow.Run(ctx, p, r.reachSecret, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
 	p.noteCondition(xpv1.Creating())
@@ -170,6 +170,14 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		p.memory.uncreated = began // the write may have been stored although its answer was lost
 	}
 	return o
+}
+
+// reachSecret refuses a creation while the connection Secret is out of reach, since its credentials could not be stored (N22).
+func (r *Reconciler) reachSecret(ctx context.Context, p *pass) outcome {
+	if _, err := r.ownSecret(ctx, p); err != nil {
+		return failed(ReasonCannotPublish, fmt.Errorf("looking for the connection Secret before the creation: %w", err))
+	}
+	return flow.Next()
 }
 
 // storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).
