@@ -122,7 +122,7 @@ node-images: build
 test-kubernetes-node: kubernetes helm node-images ## Run the image in pods of a real node, and 2000 objects; as root, installs containerd if it is missing (BOWLINE_OBJECTS)
 	.ci/ensure-servers containerd
 	$(GO) test -c -o bin/kubernetes.test ./test/kubernetes
-	cd test/kubernetes && BOWLINE_NODE=1 ./node.sh '$(CURDIR)/bin/kubernetes.test' -test.v -test.run TestPods -test.timeout 1h
+	cd test/kubernetes && BOWLINE_NODE=1 ./node.sh '$(CURDIR)/bin/kubernetes.test' -test.v -test.run TestGuide -test.timeout 1h
 
 .PHONY: test-kubernetes-skew
 test-kubernetes-skew: ## Run the tests of clusters with the servers of Kubernetes 1.34

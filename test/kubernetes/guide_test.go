@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,15 +12,27 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/guides"
+	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// The guide works as written on an empty cluster.
+// The guide works as written on an empty cluster: with pods that are processes of this machine or, with BOWLINE_NODE, on a node, where also
+// many objects are created.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	w := newEmptyWorld(t)
-	w.runPods(t)
-	w.runGuide(t, testkit.FreeAddress(t))
+	address := testkit.FreeAddress(t)
+	if os.Getenv("BOWLINE_NODE") == "" {
+		t.Log("the pods are processes of this machine; make test-kubernetes-node runs them in containers")
+		w.runPods(t)
+		w.runGuide(t, address)
+		return
+	}
+	w.startNode(t)
+	_, port, err := net.SplitHostPort(address)
+	w.do(err)
+	w.runGuide(t, net.JoinHostPort(cluster.NodeAddress, port))
+	w.measure(t)
 }
 
 // runGuide runs the commands of the guide, whose cloud listens on an address that pods reach.

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
@@ -214,6 +216,16 @@ func TestExternalName(t *testing.T) {
 	})
 }
 
+// withoutSecrets is a client that may not use the Secrets of the object, as one with --secret-namespaces.
+type withoutSecrets struct{ client.Client }
+
+func (c withoutSecrets) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	if _, is := into.(*corev1.Secret); is {
+		return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, errors.New("another namespace"))
+	}
+	return c.Client.Get(ctx, key, into, o...)
+}
+
 func TestCreation(t *testing.T) {
 	success := annotate(meta.AnnotationKeyExternalCreateSucceeded, pending)
 	failed := annotate(meta.AnnotationKeyExternalCreateFailed, pending)
@@ -225,6 +237,10 @@ func TestCreation(t *testing.T) {
 	timesOut := lose("Create", context.DeadlineExceeded)
 	ended := object("the creation ended", func(mg *thing.Thing) bool { return !meta.ExternalCreateUnacknowledged(mg) })
 	play(t, scripts{
+		"nothing is created while the Secret is out of reach (N22)": {func(s *stage) {
+			s.wrap = func(c client.Client) client.Client { return withoutSecrets{c} }
+		}, pass, reports("forbidden"), calls("Create", 0), func(s *stage) { s.wrap = nil }, restarted, pass,
+			publishes(details("there", "password-1"))},
 		// A creation that has a result, or never began, needs no manual intervention.
 		"pending as old as the success (R83)": {vendorNames, createPending, success, atOnce},
 		"pending as old as the failure (R95)": {vendorNames, createPending, failed, atOnce},

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,16 +43,6 @@ func endpoint(to string) act { return system(func(sys *thing.System) { sys.Endpo
 // unwanted is an object that wants no connection Secret.
 func unwanted(s *stage) {
 	s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
-}
-
-// withoutSecrets is a client that may not use the Secrets of the object, as one with --secret-namespaces.
-type withoutSecrets struct{ client.Client }
-
-func (c withoutSecrets) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
-	if _, is := into.(*corev1.Secret); is {
-		return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, errors.New("another namespace"))
-	}
-	return c.Client.Get(ctx, key, into, o...)
 }
 
 // What ends up in the connection Secret, and what does not.
@@ -109,10 +98,6 @@ func TestPublishing(t *testing.T) {
 		"another owner's Secret is not overwritten, and details are kept (R214)": {theirs, pass,
 			reports("does not belong to this object", "writeConnectionSecretToRef"), publishes(map[string]string{}),
 			func(s *stage) { s.editSecret(nil) }, pass, publishes(details("there", "password-1"))},
-		"nothing is created while the Secret is out of reach (N22)": {func(s *stage) {
-			s.wrap = func(c client.Client) client.Client { return withoutSecrets{c} }
-		}, pass, reports("forbidden"), calls("Create", 0), func(s *stage) { s.wrap = nil }, restarted, pass,
-			publishes(details("there", "password-1"))},
 		"another owner's Secret does not hold up a deletion (N32)": {finalizer, theirs,
 			annotate("crossplane.io/external-create-pending", "2025-01-01T00:00:00Z"), deleted, pass, sees(gone)},
 		// Details that only an update returns are stored before anything else may fail.

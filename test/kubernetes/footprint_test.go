@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,17 +18,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// The image works in real pods, under the restricted standard for pods: the guide as written, and then many objects.
-func TestPods(t *testing.T) {
-	if os.Getenv("BOWLINE_NODE") == "" {
-		t.Skip("real pods need root and containerd: make test-kubernetes-node")
-	}
-	w := newEmptyWorld(t)
+// startNode lets this machine run the image in pods, as far as the restricted standard for pods permits.
+func (w *world) startNode(t *testing.T) {
+	t.Helper()
 	root, err := plane.Make("node-images")
 	w.do(err)
 	image := func(name string, names ...string) cluster.Image {
@@ -44,31 +38,29 @@ func TestPods(t *testing.T) {
 		}
 	})
 	w.restricted()
-	t.Run("guide", func(t *testing.T) {
-		_, port, err := net.SplitHostPort(testkit.FreeAddress(t))
-		w.do(err)
-		w.runGuide(t, net.JoinHostPort(cluster.NodeAddress, port))
+}
+
+// measure installs Bowline, and logs what the pods need without objects and with many.
+func (w *world) measure(t *testing.T) {
+	t.Helper()
+	w.restricted()
+	w.install(cluster.NodeAddress)
+	plane.Eventually(t, patience, "the pods run", func(ctx context.Context) error {
+		d := &appsv1.Deployment{}
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: account}, d)
+		if err == nil && d.Status.AvailableReplicas != 2 {
+			err = fmt.Errorf("%d pods are available", d.Status.AvailableReplicas)
+		}
+		return err
 	})
-	t.Run("footprint", func(t *testing.T) {
-		w.restricted()
-		w.install(cluster.NodeAddress)
-		plane.Eventually(t, patience, "the pods run", func(ctx context.Context) error {
-			d := &appsv1.Deployment{}
-			err := w.client.Get(ctx, client.ObjectKey{Namespace: system, Name: account}, d)
-			if err == nil && d.Status.AvailableReplicas != 2 {
-				err = fmt.Errorf("%d pods are available", d.Status.AvailableReplicas)
-			}
-			return err
-		})
-		f := &failover{world: w, t: t, objects: int(plane.Setting(t, "BOWLINE_OBJECTS", 2000))}
-		f.limit(0)
-		w.footprint(t, 0)
-		f.begin = time.Now()
-		f.do(f.create())
-		f.allReady()
-		w.footprint(t, f.objects)
-		f.remove()
-	})
+	f := &failover{world: w, t: t, objects: int(plane.Setting(t, "BOWLINE_OBJECTS", 2000))}
+	f.limit(0)
+	w.footprint(t, 0)
+	f.begin = time.Now()
+	f.do(f.create())
+	f.allReady()
+	w.footprint(t, f.objects)
+	f.remove()
 }
 
 // restricted makes the namespace of Bowline, in which the API servers refuse pods with more rights than the restricted standard permits.
