@@ -314,6 +314,23 @@ func TestFindCreated(t *testing.T) {
 	}
 }
 
+// Of several that have the ownership label, none is taken: the others would be left over.
+func TestFindSeveral_N88(t *testing.T) {
+	t.Parallel()
+	k := widgets()
+	k.List = func(context.Context, *vendor, map[string]string) ([]vendorWidget, error) {
+		return []vendorWidget{
+			{ID: "w-1", Status: "READY", Labels: ours()}, {ID: "w-2", Status: "READY"}, {ID: "w-3", Status: "GOING", Labels: ours()},
+			{ID: "w-4", Status: "MAKING", Labels: ours()},
+		}, nil
+	}
+	w := newWidget(nil)
+	got, err := as[managed.CreateFinder](t, connect(t, k, &vendor{}, w)).FindCreated(t.Context(), w)
+	if got != "" || !failure.IsTerminal(err) || failure.Of(err).Reason != failure.CreateInterrupted || !strings.Contains(err.Error(), "w-1, w-4") {
+		t.Errorf("found %q; error %v", got, err)
+	}
+}
+
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	k := widgets()

@@ -11,9 +11,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -42,7 +42,7 @@ type compiled[C, P, O, V any] struct {
 
 // compile returns an error that lists every mistake in a kind.
 func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O, V], error) {
-	c := &compiled[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: noun[P]()}
+	c := &compiled[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: mapping.Noun(reflect.TypeFor[P]())}
 	for _, t := range []reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[O](), reflect.TypeFor[V]()} {
 		if t.Kind() != reflect.Struct {
 			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and vendor's type must be structs, and %s is none",
@@ -61,20 +61,6 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O
 		c.Find = c.findByLabel
 	}
 	return c, nil
-}
-
-// noun returns "favourite db instance" for FavouriteDBInstanceParameters: the vendor's type may be that of an answer.
-func noun[P any]() string {
-	name := strings.TrimSuffix(reflect.TypeFor[P]().Name(), "Parameters")
-	var text strings.Builder
-	for i, r := range name {
-		endsAcronym := i+1 < len(name) && unicode.IsLower(rune(name[i+1]))
-		if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(rune(name[i-1])) || endsAcronym) {
-			text.WriteByte(' ')
-		}
-		text.WriteRune(unicode.ToLower(r))
-	}
-	return text.String()
 }
 
 func (k *compiled[C, P, O, V]) checkFunctions() error {
@@ -174,20 +160,26 @@ func textOf[V any](text mapping.Accessor[string], ok bool) func(*V) string {
 	return func(v *V) string { return text.Get(reflect.ValueOf(v).Elem()) }
 }
 
-// findByLabel finds what an interrupted create left behind by the ownership label (N5).
-func (k *compiled[C, P, O, V]) findByLabel(ctx context.Context, c C, r *Request[P, V]) (*V, error) {
+// findByLabel finds what an interrupted create left behind by the ownership label (N5). Several that have it were made by processes that did
+// not know of each other: which one to keep is for a person to decide, since either may be in use (N88).
+func (k *compiled[C, P, O, V]) findByLabel(ctx context.Context, c C, r *Request[P, V]) (ours *V, err error) {
 	uid := string(r.Object.GetUID())
 	found, err := k.List(ctx, c, map[string]string{meta.ExternalLabelUID: uid})
 	if err != nil {
 		return nil, err
 	}
+	var names []string
 	for i := range found {
 		labels, _ := k.labelsOf(&found[i])
 		if labels[meta.ExternalLabelUID] == uid && k.States[k.State(&found[i])] != Deleting {
-			return &found[i], nil
+			ours, names = &found[i], append(names, k.ID(&found[i]))
 		}
 	}
-	return nil, nil
+	if len(names) > 1 {
+		return nil, failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("several have label %s=%s: %s: delete all but one there",
+			meta.ExternalLabelUID, uid, strings.Join(names, ", "))))
+	}
+	return ours, nil
 }
 
 func fieldRules[P any]() parameters.Rules {

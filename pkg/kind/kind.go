@@ -69,7 +69,7 @@ type Kind[C, P, O, V any] struct {
 	// List returns the external resources that carry the labels. Identity ByLabel needs List or Find.
 	List func(ctx context.Context, c C, labels map[string]string) ([]V, error)
 	// Find returns what an earlier Create of r.Object created, or nil. Default: the resource from List that carries the
-	// ownership label; parameters or Labels must provide labels then.
+	// ownership label, and an error if several do (N88); parameters or Labels must provide labels then.
 	Find func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
 	// Await waits until the operation that Create, Update or Delete started has finished, for vendors with long-running
 	// operations. The calls of such a kind run in the background, each for at most AwaitTimeout (R197). The answer of Create

@@ -40,10 +40,11 @@ func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.
 		Short: "List objects that need manual intervention after an interrupted create",
 		Long: `Lists managed resources whose create was interrupted before its result was recorded. What to do depends on the problem.
 
-CreateInterrupted: the kind cannot search for what was created. The external resource may or may not exist.
+CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
 
   1. Look in the external system for a resource that was created at about that time, or has these labels.
   2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
+     Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
 
 ConnectionDetailsLost: the connection Secret lacks what the external system returned only once, such as a password.

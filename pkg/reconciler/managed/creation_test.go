@@ -250,6 +250,8 @@ func TestCreation(t *testing.T) {
 			resources(1)},
 		"an internal error needs manual intervention (R84)": {vendorNames, lose("Create", unknown), pass, later(time.Hour), pass,
 			interrupted, resources(1)},
+		"several that were created need manual intervention (N88)": {findable, timesOut, pass, later(time.Hour),
+			refuseAll("FindCreated", failure.Terminal(failure.New(failure.CreateInterrupted, "two"))), pass, interrupted, resources(1)},
 		"a refusal is retried (R95)": {vendorNames, refuse("Create", errors.New("quota exceeded")), pass, later(time.Hour), pass,
 			sees(ready), resources(1)},
 		"the time of a failure is recorded and the next pass may create (R75, R76, R80, R87, R95)": {
