@@ -76,6 +76,7 @@ test: ## Run all tests; installs PostgreSQL, Redis and Prometheus if they are mi
 	.ci/ensure-servers prometheus
 	cd deploy/image && $(GO) test ./...
 	$(GO) test -timeout 25m ./...
+	@echo "Not run here: pods of a real node, which need root (make test-kubernetes-node)."
 
 .PHONY: contract
 contract: ## Run all tests and check what they prove of docs/contract.md
@@ -112,15 +113,17 @@ test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWL
 		sed -u -E -e '/^ *(=== |PASS|ok )/d' -e 's/^    //'
 
 .PHONY: node-images
-node-images: build
+node-images: build ## Build bin/node, the images of the tests on a node
 	mkdir -p bin/node
 	cd test/kubernetes/servers && $(GO) build -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/bin/pause' ./pause
 	cd deploy/image && $(GO) run . --name bowline --version v1 --out '$(CURDIR)/bin/node' "linux/$$($(GO) env GOARCH)=$(CURDIR)/bin/bowline"
 	cd deploy/image && $(GO) run . --name pause --version v1 --out '$(CURDIR)/bin/node' "linux/$$($(GO) env GOARCH)=$(CURDIR)/bin/pause"
 
 .PHONY: test-kubernetes-node
-test-kubernetes-node: kubernetes helm node-images ## Run the image in pods of a real node, and 2000 objects; as root, installs containerd if it is missing (BOWLINE_OBJECTS)
+test-kubernetes-node: ## Run the image in pods of a real node: the guide, then with 2000 objects; needs root, installs containerd if it is missing (BOWLINE_OBJECTS)
+	@[[ $$EUID -eq 0 ]] || { echo "A node needs root: run this as root, in a checkout of its own." >&2; exit 1; }
 	.ci/ensure-servers containerd
+	@$(MAKE) --no-print-directory kubernetes$${BOWLINE_KUBERNETES:-} helm node-images
 	$(GO) test -c -o bin/kubernetes.test ./test/kubernetes
 	cd test/kubernetes && BOWLINE_NODE=1 ./node.sh '$(CURDIR)/bin/kubernetes.test' -test.v -test.run TestGuide -test.timeout 1h
 

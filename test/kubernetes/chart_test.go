@@ -24,17 +24,7 @@ import (
 func TestChart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	root, err := plane.Make("helm")
-	w.do(err)
-	helm := func(command string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "helm"),
-			append([]string{command, "bowline", "--kubeconfig", w.Kubeconfig, "--namespace", system}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("helm %s: %v\n%s", command, err, out)
-		}
-	}
-	chart := filepath.Join(root, "deploy", "helm", "bowline")
+	helm, chart := w.helm()
 	image := []string{"--set", "image.repository=registry.example.org/bowline,image.tag=v2"}
 	w.apply("", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
 	w.apply("shop", w.example("quickstart/claim.yaml"))
@@ -87,6 +77,21 @@ func (w *world) deployed(name, image string) {
 	if got := d.Spec.Template.Spec.Containers[0].Image; got != image {
 		w.t.Errorf("%s runs %s, want %s", name, got, image)
 	}
+}
+
+// helm returns a function that runs Helm on the release of Bowline, and the folder of the chart.
+func (w *world) helm() (run func(command string, args ...string), chart string) {
+	w.t.Helper()
+	root, err := plane.Make("helm")
+	w.do(err)
+	return func(command string, args ...string) {
+		w.t.Helper()
+		cmd := exec.CommandContext(w.t.Context(), filepath.Join(root, "bin", "helm"),
+			append([]string{command, "bowline", "--kubeconfig", w.Kubeconfig, "--namespace", system}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			w.t.Fatalf("helm %s: %v\n%s", command, err, out)
+		}
+	}, filepath.Join(root, "deploy", "helm", "bowline")
 }
 
 // absent waits until an object does not exist: what is deleted may be deleted in the background.

@@ -23,12 +23,11 @@ func TestGuide(t *testing.T) {
 	w := newEmptyWorld(t)
 	address := testkit.FreeAddress(t)
 	if os.Getenv("BOWLINE_NODE") == "" {
-		t.Log("the pods are processes of this machine; make test-kubernetes-node runs them in containers")
 		w.runPods(t)
 		w.runGuide(t, address)
 		return
 	}
-	w.startNode(t)
+	defer w.startNode(t)()
 	_, port, err := net.SplitHostPort(address)
 	w.do(err)
 	w.runGuide(t, net.JoinHostPort(cluster.NodeAddress, port))

@@ -119,7 +119,10 @@ func (w *world) install(host string) {
 	w.apply("", w.example("quickstart/class.yaml"))
 }
 
-const printedImage = "registry.example.org/bowline:v1"
+const (
+	repository   = "registry.example.org/bowline"
+	printedImage = repository + ":v1"
+)
 
 func (w *world) manifests() []byte {
 	w.t.Helper()

@@ -258,7 +258,10 @@ func Make(target string) (root string, err error) {
 		return "", fmt.Errorf("finding the module: %w", err)
 	}
 	root = strings.TrimSpace(string(out))
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("bowline-build-%d.lock", os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
+	if err := os.MkdirAll(filepath.Join(root, "bin"), 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of the build: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(root, "bin", ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("opening the lock of the build: %w", err)
 	}

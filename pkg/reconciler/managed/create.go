@@ -41,7 +41,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if p.ended.verb == verbCreate {
 		return flow.Await(0, waitsToAppear)
 	}
-	if o := flow.Run(ctx, p, r.reachSecret, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
+	if o := flow.Run(ctx, p, r.findSecret, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
 	p.noteCondition(xpv1.Creating())
@@ -172,9 +172,10 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	return o
 }
 
-// reachSecret refuses a creation while the connection Secret is out of reach, since its credentials could not be stored (N22).
-func (r *Reconciler) reachSecret(ctx context.Context, p *pass) outcome {
+// findSecret refuses a creation while the controllers may not read the connection Secret: they could not store what Create returns (N22).
+func (r *Reconciler) findSecret(ctx context.Context, p *pass) outcome {
 	if _, err := r.ownSecret(ctx, p); err != nil {
+		p.withhold(failure.ConnectionSecretUnavailable, "The connection Secret cannot be read.")
 		return failed(ReasonCannotPublish, fmt.Errorf("looking for the connection Secret before the creation: %w", err))
 	}
 	return flow.Next()

@@ -134,8 +134,10 @@ func Reasons() []event.Explanation {
 			"Correct the spec; a setting that cannot change needs a new object."),
 		event.Explain(ReasonCannotDelete, "The external system refused to delete the resource.",
 			"Remove what the message names. Deletion is retried until the resource is gone."),
-		event.Explain(ReasonCannotPublish, "The connection Secret cannot be written: its namespace is missing, or another object owns a Secret of that name.",
-			"Create the namespace, or name another Secret in spec.writeConnectionSecretToRef. One-time details are kept in memory meanwhile."),
+		event.Explain(ReasonCannotPublish, "The connection Secret cannot be read or written: its namespace is missing or out of the "+
+			"controllers' reach (--secret-namespaces), or another object owns a Secret of that name.",
+			"Create the namespace, or name another Secret in spec.writeConnectionSecretToRef. One-time details are kept in memory meanwhile; nothing is "+
+				"created while the Secret cannot be read."),
 		event.Explain(ReasonCannotUpdateMR, "The API server refused a change to the object. Where that is the status, the fields that the message names stay as "+
 			"they were; all else is done.",
 			"Usually nothing: it is retried. If it lasts, check the rights of the controllers and admission webhooks, and that the CRD is the one "+

@@ -227,7 +227,7 @@ func (c *Cluster) describeAPIServer(t testing.TB, number int, etcd string) *Serv
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.file("account.key"),
 		"--service-account-signing-key-file="+c.file("account.key"), "--service-cluster-ip-range="+serviceNetwork,
 		"--token-auth-file="+c.file("tokens.csv"), "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
-		"--advertise-address=127.0.0.1", // to nobody, but without it a machine needs a route to others
+		"--advertise-address=127.0.0.1", // unused, but without it the server looks for a route to other machines
 		"--kubelet-preferred-address-types=InternalIP",
 		"--audit-policy-file="+c.file("audit.yaml"), "--audit-log-path="+c.auditLog(number))
 	s.address = address

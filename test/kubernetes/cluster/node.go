@@ -34,7 +34,7 @@ type Image struct {
 }
 
 // StartNode lets this machine run pods, until the end of the test: it starts containerd, the kubelet and the scheduler, and returns when the
-// node is Ready. The first image is the one that holds the network of a pod. Run it by node.sh, which removes what is left.
+// node is Ready. The first image is the one that holds the network of a pod. It fails unless node.sh runs the test.
 func (c *Cluster) StartNode(t testing.TB, images ...Image) {
 	t.Helper()
 	if err := c.startNode(t, images); err != nil {
@@ -43,6 +43,9 @@ func (c *Cluster) StartNode(t testing.TB, images ...Image) {
 }
 
 func (c *Cluster) startNode(t testing.TB, images []Image) error {
+	if os.Getpid() != 1 {
+		return errors.New("a node needs namespaces of its own: run this by make test-kubernetes-node")
+	}
 	dir, err := os.MkdirTemp("", "") // paths of sockets are short, which those of the test's folder are not
 	if err == nil {
 		err = writeNodeFiles(dir, images[0].Names[0])
@@ -59,9 +62,9 @@ func (c *Cluster) startNode(t testing.TB, images []Image) error {
 		return err
 	}
 	socket := filepath.Join(dir, "containerd.sock")
-	runtime := c.describe(t, "containerd", "", func(context.Context) error { return run("ctr", "--address", socket, "version") })
-	runtime.config.Args = []string{"containerd", "--config", filepath.Join(dir, "containerd.toml")}
-	if err := c.startHere(t, runtime); err != nil {
+	containerd := c.describe(t, "containerd", "", func(context.Context) error { return run("ctr", "--address", socket, "version") })
+	containerd.config.Args = []string{"containerd", "--config", filepath.Join(dir, "containerd.toml")}
+	if err := c.startForTest(t, containerd); err != nil {
 		return err
 	}
 	for _, image := range images {
@@ -74,15 +77,15 @@ func (c *Cluster) startNode(t testing.TB, images []Image) error {
 		"--hostname-override=node", "--node-ip="+NodeAddress, "--root-dir="+filepath.Join(dir, "kubelet"), "--cert-dir="+filepath.Join(dir, "pki"))
 	scheduler := c.describe(t, "kube-scheduler", "", func(context.Context) error { return nil }, "--kubeconfig="+c.Kubeconfig,
 		"--leader-elect=false", "--secure-port=0")
-	if err := errors.Join(c.startHere(t, kubelet), c.startHere(t, scheduler)); err != nil {
+	if err := errors.Join(c.startForTest(t, kubelet), c.startForTest(t, scheduler)); err != nil {
 		return err
 	}
 	t.Logf("the node is Ready after %.1f s", time.Since(begin).Seconds())
 	return nil
 }
 
-// startHere starts a server that is stopped at the end of the test.
-func (c *Cluster) startHere(t testing.TB, s *Server) error {
+// startForTest starts a server that is stopped at the end of the test.
+func (c *Cluster) startForTest(t testing.TB, s *Server) error {
 	if err := errors.Join(os.MkdirAll(s.config.Dir, 0o700), s.Start()); err != nil {
 		return err
 	}
@@ -145,6 +148,8 @@ root = "${DIR}/root"
 state = "${DIR}/state"
 [grpc]
   address = "${DIR}/containerd.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "${DIR}/opt"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${PAUSE}"
   restrict_oom_score_adj = true
@@ -161,6 +166,8 @@ apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 containerRuntimeEndpoint: unix://${DIR}/containerd.sock
 cgroupDriver: cgroupfs
+cgroupRoot: /bowline-node
+volumePluginDir: ${DIR}/plugins
 failCgroupV1: false
 failSwapOn: false
 makeIPTablesUtilChains: false # pods reach addresses of this machine only

@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command servers is what a Kubernetes cluster consists of, in one program: its first argument is the name of the server, the others are that
-// server's own.
+// Command servers runs the servers of a Kubernetes cluster: its first argument is the name of the server, the others are that server's own.
 package main
 
 import (
