@@ -129,18 +129,23 @@ func lacking(installed, wanted *apiextensionsv1.CustomResourceDefinition) (what 
 		case i < 0 || want.Schema == nil || installed.Spec.Versions[i].Schema == nil:
 			continue
 		}
-		if field := lackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema, ""); field != "" && what == "" {
+		if field := LackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema); field != "" && what == "" {
 			what = fmt.Sprintf("field %s in version %s", field, want.Name)
 		}
 	}
 	return what, true
 }
 
+// LackingField returns the path of the first field of a wanted schema that another one lacks or has with another type, empty if there is none.
+func LackingField(have, want *apiextensionsv1.JSONSchemaProps) string {
+	return lackingField(have, want, "")
+}
+
 func lackingField(have, want *apiextensionsv1.JSONSchemaProps, path string) string {
 	switch {
 	case want == nil:
 		return ""
-	case have == nil:
+	case have == nil, have.Type != want.Type:
 		return path
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Properties)) {

@@ -5,7 +5,9 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,39 +27,68 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // requestsPerSecond of one person who reads all objects.
 const requestsPerSecond = 100
 
-// A checker compares definitions with a server.
-type checker struct {
+// A server has the definitions and objects of another version.
+type server struct {
 	definitions apiextensionsclient.CustomResourceDefinitionInterface
 	objects     dynamic.Interface
-	report      Report
 }
 
-// check compares the definitions of providers with a server.
-func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection) (*Report, error) {
+func newServer(cfg *rest.Config) (*server, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = requestsPerSecond, requestsPerSecond
 	clients, err := apiextensionsclient.NewForConfig(cfg)
-	if err != nil {
+	objects, dynamicErr := dynamic.NewForConfig(cfg)
+	if err := errors.Join(err, dynamicErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
-	objects, err := dynamic.NewForConfig(cfg)
+	return &server{clients.CustomResourceDefinitions(), objects}, nil
+}
+
+// eachOf calls do for all objects of a resource.
+func eachOf(ctx context.Context, of dynamic.NamespaceableResourceInterface, do func(*unstructured.Unstructured) error) error {
+	list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) }))
+	return list.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error { return do(o.(*unstructured.Unstructured)) })
+}
+
+// A checker compares definitions with a server.
+type checker struct {
+	*server
+	planner *planner // nil to leave external resources alone
+	report  Report
+}
+
+// check compares the definitions of providers with a server, and the external resources with what their controllers want if progress is not
+// nil.
+func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection, progress io.Writer) (*Report, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	of, err := newServer(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
+		return nil, err
 	}
-	c := checker{definitions: clients.CustomResourceDefinitions(), objects: objects, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
+	c := checker{server: of, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
 	ours, err := provider.Definitions(selection.Providers()...)
 	if err != nil {
 		return nil, err
+	}
+	if progress != nil {
+		if c.planner, err = newPlanner(ctx, stop, cfg, progress, selection.Providers()); err != nil {
+			return nil, err
+		}
 	}
 	for _, d := range ours {
 		if err := c.definition(ctx, d); err != nil {
 			return nil, err
 		}
+	}
+	if c.planner != nil {
+		c.silences()
 	}
 	if selection.Part() == "" {
 		err = c.removed(ctx, ours)
@@ -97,9 +128,16 @@ func (c *checker) definition(ctx context.Context, next *apiextensionsv1.CustomRe
 		versions[next.Spec.Versions[i].Name] = &next.Spec.Versions[i]
 	}
 	for _, stored := range installed.Status.StoredVersions {
-		if versions[stored] == nil {
-			c.found(Problem, StoredVersionRemoved, next.Name, "", "objects may be stored in version %s, which would not exist: with the present version, "+
-				"write all objects again, then remove %s from status.storedVersions of the definition", stored, stored)
+		switch {
+		case versions[stored] == nil && stored == storageVersion(installed):
+			c.found(Problem, StoredVersionRemoved, next.Name, "", "objects are stored in version %s, which would not exist: upgrade to a version of Bowline "+
+				"in between, which stores another one, and run bowline upgrade migrate there", stored)
+		case versions[stored] == nil:
+			c.found(Problem, StoredVersionRemoved, next.Name, "", "objects may be stored in version %s, which would not exist: run bowline upgrade "+
+				"migrate before the upgrade", stored)
+		case !versions[stored].Storage:
+			c.found(Warning, StoredVersionFormer, next.Name, "", "objects may be stored in version %s, which a later version may lack: run bowline upgrade "+
+				"migrate after the upgrade", stored)
 		}
 	}
 	common := ""
@@ -124,12 +162,12 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 	if err != nil {
 		return fmt.Errorf("reading the schema of definition %s: %w", next.Name, err)
 	}
-	resource := c.objects.Resource(schema.GroupVersionResource{Group: next.Spec.Group, Version: version.Name, Resource: next.Spec.Names.Plural})
+	objects := c.objects.Resource(schema.GroupVersionResource{Group: next.Spec.Group, Version: version.Name, Resource: next.Spec.Names.Plural})
 	lost := map[string][]string{} // objects that would lose a field
-	list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) }))
-	err = list.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		o := item.(*unstructured.Unstructured)
-		name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
+	kind := schema.GroupKind{Group: next.Spec.Group, Kind: next.Spec.Names.Kind}
+	var compared []resource.Managed
+	err = eachOf(ctx, objects, func(o *unstructured.Unstructured) error {
+		name := nameOf(o)
 		c.report.Objects++
 		unknown, refusals := s.examine(ctx, o)
 		for _, field := range unknown {
@@ -137,6 +175,9 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 		}
 		for _, refusal := range refusals {
 			c.found(Problem, ObjectRefused, next.Name, name, "the new definition would refuse it: %s", refusal)
+		}
+		if mg, ok := c.planner.decode(kind, o); ok && len(refusals) == 0 {
+			compared = append(compared, mg)
 		}
 		return nil
 	})
@@ -147,8 +188,10 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 		objects := lost[field]
 		c.found(Problem, FieldRemoved, next.Name, objects[0], "objects that would lose %s: %d", field, len(objects))
 	}
-	return nil
+	return c.external(ctx, next.Name, kind, compared)
 }
+
+func nameOf(o metav1.Object) string { return strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/") }
 
 // removed finds definitions of another version of this program, which this one does not have.
 func (c *checker) removed(ctx context.Context, ours []*apiextensionsv1.CustomResourceDefinition) error {

@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgrade is the command upgrade check, which tells before an upgrade what the definitions of this program would do to the objects of
-// a server that has others.
+// Package upgrade has the commands around an upgrade: check tells before it what this program would do to the objects of a server that has
+// another version, and to their external resources; migrate stores all objects in the present versions after it.
 package upgrade
 
 import (
@@ -24,7 +24,7 @@ const most = 20
 // New returns the command upgrade.
 func New(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
 	cmd := &cobra.Command{Use: "upgrade", Short: "Prepare an upgrade", Args: command.Subcommand, RunE: command.ShowHelp}
-	cmd.AddCommand(newCheck(providers, std, folder))
+	cmd.AddCommand(newCheck(providers, std, folder), newMigrate(std, folder))
 	return cmd
 }
 
@@ -40,23 +40,33 @@ new program before you upgrade. It changes nothing, and finds
   versions in which objects are stored or read, and that the new definitions lack;
   fields that the new definitions lack, with the objects that would lose them;
   objects that the new definitions would refuse: they could be neither changed there nor restored;
-  kinds that this program does not have, whose objects would no longer be reconciled.
+  kinds that this program does not have, whose objects would no longer be reconciled;
+  what the controllers of this program would change in external resources, for example because of a new default.
 
-The exit code is 1 if something would break, and 0 if there are only warnings. Not compared: what the controllers of the new version would do to
-external resources.`,
+For the last it observes every external resource once, as the controllers do each minute, with the credentials of the ProviderConfigs. So
+the external systems have to be in reach from here. What differs now and is not reconciled yet shows, too. Objects that are paused or being
+deleted are not compared.
+
+The exit code is 1 if something would break, and 0 if there are only warnings.`,
 		Example: `  bowline upgrade check
+  bowline upgrade check --external=false      compare definitions and objects only
   bowline upgrade check --kubeconfig ~/.kube/config -o json | jq '.findings[] | select(.severity == "problem")'`,
 		Args: command.NoArgs,
 	}
 	access.AddFlags(cmd.Flags())
 	selection.AddFlags(cmd.Flags())
+	external := cmd.Flags().Bool("external", true, "observe external resources, and tell what the controllers of this program would change")
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := folder.Connect(access)
 		if err != nil {
 			return err
 		}
-		report, err := check(cmd.Context(), cfg, selection)
+		var progress io.Writer
+		if *external {
+			progress = std.Err
+		}
+		report, err := check(cmd.Context(), cfg, selection, progress)
 		if err != nil {
 			return err
 		}
@@ -77,6 +87,7 @@ type Report struct {
 	New         []string  `json:"new"`         // definitions that the server does not have
 	Changed     []string  `json:"changed"`     // definitions that would change
 	Objects     int       `json:"objects"`     // that were read
+	Observed    int       `json:"observed"`    // external resources
 	Findings    []Finding `json:"findings"`
 }
 
@@ -95,11 +106,16 @@ type Reason string
 // Reasons.
 const (
 	StoredVersionRemoved Reason = "StoredVersionRemoved" // objects may be stored in a version that would not exist
+	StoredVersionFormer  Reason = "StoredVersionFormer"  // objects may be stored in a version that would not be stored any longer
 	ServedVersionRemoved Reason = "ServedVersionRemoved" // clients may use a version that would not be served
 	ScopeChanged         Reason = "ScopeChanged"         // a definition cannot change its scope
 	FieldRemoved         Reason = "FieldRemoved"         // objects would lose a field
 	ObjectRefused        Reason = "ObjectRefused"        // an object does not fit the schema
 	KindRemoved          Reason = "KindRemoved"          // the program does not have the kind
+
+	ExternalResourceChanged Reason = "ExternalResourceChanged" // the controllers would change it
+	ExternalResourceDiffers Reason = "ExternalResourceDiffers" // the controllers would report that it differs, and change nothing
+	ExternalResourceUnknown Reason = "ExternalResourceUnknown" // it could not be observed
 )
 
 // A Finding is one thing to know before an upgrade.
@@ -121,8 +137,8 @@ func (r *Report) problems() (n int) {
 }
 
 func (r *Report) print(w io.Writer, _ string) error {
-	fmt.Fprintf(w, "%d definitions compared (%d new, %d changed), %d objects read: %d problems, %d warnings\n",
-		r.Definitions, len(r.New), len(r.Changed), r.Objects, r.problems(), len(r.Findings)-r.problems())
+	fmt.Fprintf(w, "%d definitions compared (%d new, %d changed), %d objects read, %d external resources observed: %d problems, %d warnings\n",
+		r.Definitions, len(r.New), len(r.Changed), r.Objects, r.Observed, r.problems(), len(r.Findings)-r.problems())
 	if len(r.Findings) == 0 {
 		return nil
 	}

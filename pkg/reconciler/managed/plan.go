@@ -32,8 +32,9 @@ type Plan struct {
 	Action PlannedAction
 	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
 	Fields []xpv1.FieldDifference
-	// Message is for people: why nothing would be done, where that is not because all is as declared, and what stays wrong with
-	// the external resource in spite of the action.
+	// Unsettled is true if something stays wrong with the external resource in spite of the action. Message says what.
+	Unsettled bool
+	// Message is for people: why nothing would be done, where that is not because all is as declared, and what stays unsettled.
 	Message string
 }
 
@@ -81,24 +82,23 @@ func (p *pass) plan(o outcome, rules parameters.Rules) Plan {
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
 		return Plan{Action: PlanCreate, Fields: parameters.Shorten(rules.Differences(desired, nil, nil))}
 	case p.observation.ResourceUpToDate && !p.inputs.rotated:
-		return Plan{Action: PlanNothing, Message: p.unsettled()}
+		return p.unsettled(Plan{Action: PlanNothing})
 	case !p.allows(xpv1.ManagementActionUpdate):
-		return Plan{Action: PlanNothing, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
+		return Plan{Action: PlanNothing, Unsettled: true, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
 	default:
-		return Plan{Action: PlanUpdate, Fields: p.settled(), Message: p.unsettled()}
+		return p.unsettled(Plan{Action: PlanUpdate, Fields: p.settled()})
 	}
 }
 
-// unsettled is what no update settles, empty if there is nothing.
-func (p *pass) unsettled() string {
+// unsettled adds to a plan what it does not settle.
+func (p *pass) unsettled(plan Plan) Plan {
 	switch {
 	case p.observation.Failed != nil:
-		return p.failure().Error()
+		plan.Unsettled, plan.Message = true, p.failure().Error()
 	case p.observation.ResourceUpToDate && len(p.observation.Drift) > 0:
-		return driftMessage(p.observation)
-	default:
-		return ""
+		plan.Unsettled, plan.Message = true, driftMessage(p.observation)
 	}
+	return plan
 }
 
 // settled are the differences that an update settles.

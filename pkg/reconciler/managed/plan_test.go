@@ -92,18 +92,18 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 		"only what cannot change differs (N8, P70)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"},
 				Failed: cannot},
-			managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"}),
+			managed.Plan{Action: managed.PlanNothing, Unsettled: true, Message: fails + "zone differs and cannot change"}),
 		"and without a reason (N8, P70)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
-			managed.Plan{Action: managed.PlanNothing,
+			managed.Plan{Action: managed.PlanNothing, Unsettled: true,
 				Message: "The external resource differs from spec.forProvider in zone: see status.drift."}),
 		"other fields differ, too (N8, P70)": plans(
 			managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
 			managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
-				Message: fails + "zone differs and cannot change"}),
+				Unsettled: true, Message: fails + "zone differs and cannot change"}),
 		"a resource that failed (N8, R31)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
-			managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"}),
+			managed.Plan{Action: managed.PlanNothing, Unsettled: true, Message: fails + "out of disk"}),
 	})
 }
 
