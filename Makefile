@@ -107,6 +107,12 @@ claims-storm: ## Five hundred claims at once, two providers, three classes, six 
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
+.PHONY: shards
+shards: ## Divide twenty thousand objects between two processes, kill one, and let them exchange their objects (BOWLINE_SEED)
+	.ci/ensure-servers
+	BOWLINE_SHARDS_OBJECTS=$${BOWLINE_SHARDS_OBJECTS:-20000} BOWLINE_SHARDS_REST=$${BOWLINE_SHARDS_REST:-60} \
+		$(GO) test -count=1 -timeout 2h -v -run Shards ./test/chaos | sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+
 .PHONY: test-kubernetes
 test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWLINE_FREEZES, BOWLINE_OBJECTS, BOWLINE_SEED)
 	BOWLINE_FREEZES=$${BOWLINE_FREEZES:-10} $(GO) test -count=1 -timeout 1h -v -run TestFailures ./test/kubernetes | \

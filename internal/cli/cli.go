@@ -125,7 +125,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		newLogsCmd(std, folder),
 		newTraceCmd(std, folder),
 		newWhyCmd(std, folder),
-		leaks.New(std, folder, openCluster),
+		leaks.New(p.Providers, std, folder, openCluster),
 		leaks.NewOrphans(std, folder, openCluster),
 		rotate.New(std, folder, openCluster),
 		resume.New(std, folder, openCluster),

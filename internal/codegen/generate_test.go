@@ -200,7 +200,7 @@ func TestCommand(t *testing.T) {
 		"problems are reported (O23)":                    {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
 		"problems of kubebuilder's markers are reported": {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
 		"definitions that no API server accepts (N86)":   {[]string{"testdata/refused/apis"}, "things.things.example.org: an API server would refuse it: [spec.validation.openAPIV3Schema.properties[spec]"},
-		"versions that would lose fields (N89)":          {[]string{"testdata/versions/apis"}, "version v2 has the field .spec.forProvider.colour, and version v1 does not"},
+		"versions that would lose fields (N89)":          {[]string{"testdata/versions/apis"}, "version v2 has field .spec.forProvider.colour, and version v1 does not"},
 		"check of what is not written (T25)":             {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -130,13 +131,13 @@ func lacking(installed, wanted *apiextensionsv1.CustomResourceDefinition) (what 
 			continue
 		}
 		if field := LackingField(installed.Spec.Versions[i].Schema.OpenAPIV3Schema, want.Schema.OpenAPIV3Schema); field != "" && what == "" {
-			what = fmt.Sprintf("field %s in version %s", field, want.Name)
+			what = fmt.Sprintf("%s in version %s", field, want.Name)
 		}
 	}
 	return what, true
 }
 
-// LackingField returns the path of the first field of a wanted schema that another one lacks or has with another type, empty if there is none.
+// LackingField describes the first field of a wanted schema that another one lacks or has with another type, empty if there is none.
 func LackingField(have, want *apiextensionsv1.JSONSchemaProps) string {
 	return lackingField(have, want, "")
 }
@@ -145,13 +146,18 @@ func lackingField(have, want *apiextensionsv1.JSONSchemaProps, path string) stri
 	switch {
 	case want == nil:
 		return ""
-	case have == nil, have.Type != want.Type:
-		return path
+	case have == nil:
+		return "field " + path
+	case have.Type != want.Type:
+		return fmt.Sprintf("type %s of field %s", want.Type, path)
+	case ptr.Deref(want.XPreserveUnknownFields, false) && !ptr.Deref(have.XPreserveUnknownFields, false),
+		want.AdditionalProperties != nil && have.AdditionalProperties == nil:
+		return "any further field in " + path
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Properties)) {
 		property, ok := have.Properties[name]
 		if !ok {
-			return path + "." + name
+			return "field " + path + "." + name
 		}
 		wanted := want.Properties[name]
 		if field := lackingField(&property, &wanted, path+"."+name); field != "" {
@@ -161,7 +167,7 @@ func lackingField(have, want *apiextensionsv1.JSONSchemaProps, path string) stri
 	if want.Items != nil && have.Items != nil {
 		return lackingField(have.Items.Schema, want.Items.Schema, path+"[]")
 	}
-	if want.AdditionalProperties != nil && have.AdditionalProperties != nil {
+	if want.AdditionalProperties != nil {
 		return lackingField(have.AdditionalProperties.Schema, want.AdditionalProperties.Schema, path+"{}")
 	}
 	return ""

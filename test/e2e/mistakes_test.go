@@ -19,6 +19,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -219,8 +220,23 @@ func cutOff(t *testing.T, s *stage) {
 	if again, err := s.creations(t.Context(), t); err != nil || again > 0 {
 		t.Errorf("since the kill, the network was created %d times more, %v", again, err)
 	}
-	if out, err := s.Run(t.Context(), "leaks"); err != nil || strings.Contains(out, n.Name) {
-		t.Errorf("bowline leaks: %v\n%s", err, out)
+	listed := func(flags ...string) bool {
+		t.Helper()
+		out, err := s.Run(t.Context(), append([]string{"leaks"}, flags...)...)
+		if err != nil {
+			t.Errorf("bowline leaks: %v\n%s", err, out)
+		}
+		return strings.Contains(out, n.Name)
+	}
+	if listed() || listed("--external") {
+		t.Error("bowline leaks lists a network that is the only one of its object")
+	}
+	second := network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: inspect.OwnedBy(n.UID)}
+	if _, err := s.cloud.Networks.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if listed() || !listed("--external") {
+		t.Error("only bowline leaks --external should list an object that has two networks (N88)")
 	}
 }
 

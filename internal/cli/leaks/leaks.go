@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 // A leak is an object whose external resource may exist under an unknown name, or whose one-time connection details are lost. The keys
@@ -34,7 +35,8 @@ type leak struct {
 }
 
 // New makes the command leaks.
-func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+func New(providers []provider.Provider, std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+	var access datadir.Access
 	cmd := &cobra.Command{
 		Use:   "leaks",
 		Short: "List objects that need manual intervention after an interrupted create",
@@ -46,6 +48,10 @@ CreateInterrupted: the kind cannot search for what was created, or found several
   2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
      Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
+
+With --external, it also searches the external systems for resources with the label of an object that uses another one. It makes a call for
+each object of the kinds that can be searched, with the credentials of the ProviderConfigs, which needs the right to read all Secrets. An object
+that is listed for this reason works: check which resource holds its data before you delete one of them.
 
 ConnectionDetailsLost: the connection Secret lacks what the external system returned only once, such as a password.
 
@@ -66,13 +72,33 @@ ProviderConfig is shared with other namespaces.
 To finish the deletion of an object without deleting its external resource:
 kubectl annotate KIND NAME bowline.dev/orphan-on-delete=true
 
-The exit code is 0 whether or not there are any.`,
+The exit code is 0 whether or not there are any, and 1 if an external system could not be searched.`,
 		Example: `  bowline leaks
+  bowline leaks --external
   bowline leaks -o json
   bowline leaks --kubeconfig ~/.kube/config`,
 		Args: command.NoArgs,
 	}
-	listManaged(cmd, std, folder, open, func(context.Context, *inspect.Cluster) (description[leak], error) { return leakOf, nil }, printLeaks)
+	external := cmd.Flags().Bool("external", false, "also look in the external systems for resources that no object uses")
+	var searching *search
+	prepare := func(ctx context.Context, _ *inspect.Cluster) (_ description[leak], err error) {
+		if *external {
+			searching, err = newSearch(ctx, folder, access, std.Err, providers)
+		}
+		return func(kind inspect.Kind, o *unstructured.Unstructured) (leak, bool) {
+			l, ok := leakOf(kind, o)
+			if searching != nil && l.Problem != failure.CreateInterrupted {
+				searching.add(kind, o)
+			}
+			return l, ok
+		}, err
+	}
+	listManaged(cmd, std, folder, &access, open, prepare, func(ctx context.Context) ([]leak, error) {
+		if searching == nil {
+			return nil, nil
+		}
+		return searching.run(ctx)
+	}, printLeaks)
 	return cmd
 }
 
@@ -83,7 +109,7 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	if !failure.IsLeak(problem) || problem == failure.CreateInterrupted && !meta.ExternalCreateIncomplete(o) {
 		return leak{}, false
 	}
-	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
+	labels := externalLabels(o)
 	since := status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
 	if problem == failure.CreateInterrupted {
 		since = meta.GetExternalCreatePending(o)
@@ -93,6 +119,10 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 		Message: status.GetCondition(xpv1.TypeSynced).Message,
 		Since:   since, Deleted: meta.WasDeleted(o), LookFor: labels,
 	}, true
+}
+
+func externalLabels(o *unstructured.Unstructured) map[string]string {
+	return meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))
 }
 
 func printLeaks(w io.Writer, leaks []leak) error {

@@ -6,6 +6,7 @@
 package leaks
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -20,14 +21,15 @@ import (
 // A description describes an object, unless it returns false.
 type description[T any] func(inspect.Kind, *unstructured.Unstructured) (T, bool)
 
-// listManaged makes cmd list managed resources as prepare has each described.
-func listManaged[T any](cmd *cobra.Command, std command.Streams, folder *datadir.Flag, open inspect.Opener,
-	prepare func(context.Context, *inspect.Cluster) (description[T], error), printTable func(io.Writer, []T) error) {
-	var access datadir.Access
+// listManaged makes cmd list managed resources as prepare has each described, and then what further finds, if it is not nil. The error of
+// further is returned after the list is printed.
+func listManaged[T any](cmd *cobra.Command, std command.Streams, folder *datadir.Flag, access *datadir.Access, open inspect.Opener,
+	prepare func(context.Context, *inspect.Cluster) (description[T], error), further func(context.Context) ([]T, error),
+	printTable func(io.Writer, []T) error) {
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	access.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cluster, _, err := open(folder, access)
+		cluster, _, err := open(folder, *access)
 		if err != nil {
 			return err
 		}
@@ -44,6 +46,12 @@ func listManaged[T any](cmd *cobra.Command, std command.Streams, folder *datadir
 		if err != nil {
 			return err
 		}
-		return output.Print(std.Out, listed, func(w io.Writer, _ string) error { return printTable(w, listed) })
+		var incomplete error
+		if further != nil {
+			var more []T
+			more, incomplete = further(cmd.Context())
+			listed = append(listed, more...)
+		}
+		return cmp.Or(output.Print(std.Out, listed, func(w io.Writer, _ string) error { return printTable(w, listed) }), incomplete)
 	}
 }

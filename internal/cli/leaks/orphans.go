@@ -62,7 +62,7 @@ The exit code is 0 whether or not there are any.`,
   bowline orphans list --kubeconfig ~/.kube/config`,
 		Args: command.NoArgs,
 	}
-	listManaged(list, std, folder, open, describeOrphans, printOrphans)
+	listManaged(list, std, folder, &datadir.Access{}, open, describeOrphans, nil, printOrphans)
 	cmd.AddCommand(list)
 	return cmd
 }

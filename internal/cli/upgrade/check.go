@@ -4,6 +4,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/internal/cli/outside"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // requestsPerSecond of one person who reads all objects.
@@ -37,29 +41,26 @@ const requestsPerSecond = 100
 type server struct {
 	definitions apiextensionsclient.CustomResourceDefinitionInterface
 	objects     dynamic.Interface
+	metadata    metadata.Interface
 }
 
 func newServer(cfg *rest.Config) (*server, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = requestsPerSecond, requestsPerSecond
 	clients, err := apiextensionsclient.NewForConfig(cfg)
-	objects, dynamicErr := dynamic.NewForConfig(cfg)
-	if err := errors.Join(err, dynamicErr); err != nil {
+	objects, objectsErr := dynamic.NewForConfig(cfg)
+	names, namesErr := metadata.NewForConfig(cfg)
+	if err := errors.Join(err, objectsErr, namesErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
-	return &server{clients.CustomResourceDefinitions(), objects}, nil
-}
-
-// eachOf calls do for all objects of a resource.
-func eachOf(ctx context.Context, of dynamic.NamespaceableResourceInterface, do func(*unstructured.Unstructured) error) error {
-	list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) }))
-	return list.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error { return do(o.(*unstructured.Unstructured)) })
+	return &server{clients.CustomResourceDefinitions(), objects, names}, nil
 }
 
 // A checker compares definitions with a server.
 type checker struct {
 	*server
-	planner *planner // nil to leave external resources alone
+	systems *outside.Systems            // nil to leave external resources alone
+	names   map[schema.GroupKind]string // of the definitions
 	report  Report
 }
 
@@ -72,13 +73,13 @@ func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection
 	if err != nil {
 		return nil, err
 	}
-	c := checker{server: of, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
+	c := checker{server: of, names: map[schema.GroupKind]string{}, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
 	ours, err := provider.Definitions(selection.Providers()...)
 	if err != nil {
 		return nil, err
 	}
 	if progress != nil {
-		if c.planner, err = newPlanner(ctx, stop, cfg, progress, selection.Providers()); err != nil {
+		if c.systems, err = outside.Connect(ctx, stop, cfg, progress, selection.Providers()); err != nil {
 			return nil, err
 		}
 	}
@@ -87,12 +88,15 @@ func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection
 			return nil, err
 		}
 	}
-	if c.planner != nil {
-		c.silences()
+	if c.systems != nil {
+		c.notReached()
 	}
 	if selection.Part() == "" {
 		err = c.removed(ctx, ours)
 	}
+	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Definition, b.Definition), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Object, b.Object))
+	})
 	return &c.report, err
 }
 
@@ -164,10 +168,12 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 	}
 	objects := c.objects.Resource(schema.GroupVersionResource{Group: next.Spec.Group, Version: version.Name, Resource: next.Spec.Names.Plural})
 	lost := map[string][]string{} // objects that would lose a field
-	kind := schema.GroupKind{Group: next.Spec.Group, Kind: next.Spec.Names.Kind}
-	var compared []resource.Managed
-	err = eachOf(ctx, objects, func(o *unstructured.Unstructured) error {
-		name := nameOf(o)
+	c.names[schema.GroupKind{Group: next.Spec.Group, Kind: next.Spec.Names.Kind}] = next.Name
+	var compared []outside.Object
+	list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) { return objects.List(ctx, o) }))
+	err = list.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		o := item.(*unstructured.Unstructured)
+		name := inspect.Path(o.GetNamespace(), o.GetName())
 		c.report.Objects++
 		unknown, refusals := s.examine(ctx, o)
 		for _, field := range unknown {
@@ -176,10 +182,14 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 		for _, refusal := range refusals {
 			c.found(Problem, ObjectRefused, next.Name, name, "the new definition would refuse it: %s", refusal)
 		}
-		if mg, ok := c.planner.decode(kind, o); ok && len(refusals) == 0 {
-			compared = append(compared, mg)
+		if c.systems == nil || len(refusals) > 0 {
+			return nil
 		}
-		return nil
+		object, ok, err := c.systems.Object(o)
+		if ok && !meta.IsPaused(o) {
+			compared = append(compared, object)
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", next.Name, err)
@@ -188,10 +198,8 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 		objects := lost[field]
 		c.found(Problem, FieldRemoved, next.Name, objects[0], "objects that would lose %s: %d", field, len(objects))
 	}
-	return c.external(ctx, next.Name, kind, compared)
+	return c.compare(ctx, next.Name, compared)
 }
-
-func nameOf(o metav1.Object) string { return strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/") }
 
 // removed finds definitions of another version of this program, which this one does not have.
 func (c *checker) removed(ctx context.Context, ours []*apiextensionsv1.CustomResourceDefinition) error {

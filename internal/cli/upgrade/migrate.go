@@ -5,21 +5,32 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/crd"
+)
+
+const (
+	writers       = 8    // objects that are stored at once
+	progressEvery = 1000 // objects
+	shownErrors   = 10   // of a definition
 )
 
 func newMigrate(std command.Streams, folder *datadir.Flag) *cobra.Command {
@@ -28,15 +39,17 @@ func newMigrate(std command.Streams, folder *datadir.Flag) *cobra.Command {
 		Use:   "migrate",
 		Short: "Store all objects in the versions of the installed definitions",
 		Long: `When a new version of a kind is stored, objects that nobody changes stay stored in the former version, and no later definition can drop
-that one. This writes all such objects again, unchanged, and removes former versions from status.storedVersions of Bowline's definitions.
-Run it after an upgrade that bowline upgrade check said it for. It can be interrupted and repeated at any time, while the controllers run.
+that one. This stores all such objects again, unchanged, and removes former versions from status.storedVersions of Bowline's definitions.
+Run it after an upgrade if bowline upgrade check says so. It waits until every API server has to know the definition (--settle), since one that
+does not would store an object in the former version again. It can be interrupted and repeated at any time, while the controllers run.
 
-It needs the right to update all objects of these kinds, and customresourcedefinitions/status.`,
+It needs the rights to list and patch all objects of these kinds, and to update customresourcedefinitions/status.`,
 		Example: `  bowline upgrade migrate
   bowline upgrade migrate --kubeconfig ~/.kube/config`,
 		Args: command.NoArgs,
 	}
 	access.AddFlags(cmd.Flags())
+	settle := cmd.Flags().Duration("settle", time.Minute, "how long after the change of a definition an API server may not know it")
 	output := command.NewOutput(cmd, "a line for each definition", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := folder.Connect(access)
@@ -47,9 +60,9 @@ It needs the right to update all objects of these kinds, and customresourcedefin
 		if err != nil {
 			return err
 		}
-		done, err := s.migrate(cmd.Context())
-		if printErr := output.Print(std.Out, done, func(w io.Writer, _ string) error { return printMigrations(w, done) }); err == nil {
-			err = printErr
+		done, err := s.migrate(cmd.Context(), *settle, std.Err)
+		if err == nil || len(done) > 0 {
+			err = errors.Join(output.Print(std.Out, done, func(w io.Writer, _ string) error { return printMigrations(w, done) }), err)
 		}
 		return err
 	}
@@ -75,13 +88,14 @@ func printMigrations(w io.Writer, all []Migration) error {
 	return nil
 }
 
-// migrate returns what it did, after an error, too.
-func (s *server) migrate(ctx context.Context) ([]Migration, error) {
+// migrate returns what it did, after an error, too. It goes on with the next definition after an error of one.
+func (s *server) migrate(ctx context.Context, settle time.Duration, progress io.Writer) ([]Migration, error) {
 	done := []Migration{} // in JSON, none is an empty list
 	all, err := s.definitions.List(ctx, metav1.ListOptions{LabelSelector: crd.LabelManagedBy + "=" + crd.ManagedBy})
 	if err != nil {
 		return done, fmt.Errorf("listing definitions: %w", err)
 	}
+	var failed []error
 	for i := range all.Items {
 		d := &all.Items[i]
 		now := storageVersion(d)
@@ -89,36 +103,79 @@ func (s *server) migrate(ctx context.Context) ([]Migration, error) {
 		if len(former) == 0 {
 			continue
 		}
-		written, err := s.rewrite(ctx, d, now)
-		if err != nil {
-			return done, err
+		if err := awaitSettled(ctx, d, settle, progress); err != nil {
+			return done, errors.Join(append(failed, err)...)
 		}
-		d.Status.StoredVersions = []string{now}
-		if _, err := s.definitions.UpdateStatus(ctx, d, metav1.UpdateOptions{}); err != nil { // also refused if the stored version changed meanwhile
-			return done, fmt.Errorf("removing %s from the stored versions of definition %s (to be repeated): %w", strings.Join(former, ", "), d.Name, err)
+		written, err := s.storeAgain(ctx, d, now, progress)
+		if err == nil {
+			d.Status.StoredVersions = []string{now}
+			_, err = s.definitions.UpdateStatus(ctx, d, metav1.UpdateOptions{}) // refused, too, if the definition changed meanwhile
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s keeps version %s (%d objects are stored again; repeat this once the cause is gone): %w",
+				d.Name, strings.Join(former, ", "), written, err))
+			continue
 		}
 		done = append(done, Migration{d.Name, now, former, written})
 	}
-	return done, nil
+	return done, errors.Join(failed...)
 }
 
-// rewrite stores all objects of a definition again, as they are. Those that another one changes or deletes meanwhile need it no longer.
-func (s *server) rewrite(ctx context.Context, d *apiextensionsv1.CustomResourceDefinition, version string) (written int, err error) {
-	objects := s.objects.Resource(schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
-	err = eachOf(ctx, objects, func(o *unstructured.Unstructured) error {
-		_, err := objects.Namespace(o.GetNamespace()).Update(ctx, o, metav1.UpdateOptions{})
-		switch {
-		case err == nil:
-			written++
-		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
-			return fmt.Errorf("writing %s: %w", nameOf(o), err)
+// awaitSettled waits until a time after the last change of a definition.
+func awaitSettled(ctx context.Context, d *apiextensionsv1.CustomResourceDefinition, settle time.Duration, progress io.Writer) error {
+	changed := d.CreationTimestamp.Time
+	for _, by := range d.ManagedFields {
+		if by.Subresource == "" && by.Time != nil && by.Time.After(changed) {
+			changed = by.Time.Time
 		}
-		return nil
-	})
-	if err != nil {
-		return written, fmt.Errorf("storing the objects of %s in version %s: %w", d.Name, version, err)
 	}
-	return written, nil
+	left := time.Until(changed.Add(settle))
+	if left <= 0 {
+		return nil
+	}
+	fmt.Fprintf(progress, "%s: waiting for %s, since it was changed a moment ago\n", d.Name, left.Round(time.Second))
+	select {
+	case <-time.After(left):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// storeAgain stores all objects of a definition again, as they are: a patch without a change is written if the stored version is another.
+func (s *server) storeAgain(ctx context.Context, d *apiextensionsv1.CustomResourceDefinition, version string, progress io.Writer) (written int, err error) {
+	objects := s.metadata.Resource(schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
+	all, err := objects.List(ctx, metav1.ListOptions{}) // at once: names take little memory, and a list in pages expires after minutes
+	if err != nil {
+		return 0, fmt.Errorf("listing objects: %w", err)
+	}
+	var mu sync.Mutex
+	var refused []error
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(writers)
+	for i := range all.Items {
+		o := &all.Items[i]
+		work.Go(func() error {
+			_, err := objects.Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case apierrors.IsNotFound(err): // deleted since
+			case err != nil:
+				refused = append(refused, fmt.Errorf("storing %s: %w", inspect.Path(o.Namespace, o.Name), err))
+			default:
+				if written++; written%progressEvery == 0 {
+					fmt.Fprintf(progress, "%s: %d of %d objects ...\n", d.Name, written, len(all.Items))
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	err = work.Wait()
+	if len(refused) > shownErrors {
+		refused = append(refused[:shownErrors], fmt.Errorf("and %d more", len(refused)-shownErrors))
+	}
+	return written, errors.Join(append(refused, err)...)
 }
 
 func storageVersion(d *apiextensionsv1.CustomResourceDefinition) string {

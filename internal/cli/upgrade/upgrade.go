@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
@@ -44,8 +45,8 @@ new program before you upgrade. It changes nothing, and finds
   what the controllers of this program would change in external resources, for example because of a new default.
 
 For the last it observes every external resource once, as the controllers do each minute, with the credentials of the ProviderConfigs. So
-the external systems have to be in reach from here. What differs now and is not reconciled yet shows, too. Objects that are paused or being
-deleted are not compared.
+the external systems have to be in reach from here, and you need the right to read all Secrets. What differs now and is not reconciled yet
+shows, too, such as a deletion that has begun. Objects that are paused are not compared.
 
 The exit code is 1 if something would break, and 0 if there are only warnings.`,
 		Example: `  bowline upgrade check
@@ -124,7 +125,7 @@ type Finding struct {
 	Reason     Reason   `json:"reason"`
 	Definition string   `json:"definition"`
 	Object     string   `json:"object,omitempty"` // namespace/name, or name
-	Message    string   `json:"message"`          // without values, which may be secret
+	Message    string   `json:"message"`          // without values of fields that the definitions refuse
 }
 
 func (r *Report) problems() (n int) {
@@ -149,7 +150,7 @@ func (r *Report) print(w io.Writer, _ string) error {
 			left++
 			continue
 		}
-		rows = append(rows, []any{f.Severity, f.Reason, f.Definition, f.Object, f.Message})
+		rows = append(rows, []any{f.Severity, f.Reason, f.Definition, f.Object, inspect.Plain(f.Message)})
 	}
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err

@@ -74,14 +74,14 @@ func check(ctx context.Context, applied *unstructured.Unstructured) error {
 	return checkVersions(definition)
 }
 
-// checkVersions refuses versions with different fields: the API server converts objects by changing their apiVersion, and would remove from an
-// object what a version lacks that it is read and written in (N89).
+// checkVersions refuses versions with different fields: the API server converts objects by changing their apiVersion. An object that is changed
+// in a version loses the fields that this version lacks (N89).
 func checkVersions(d *apiextensionsv1.CustomResourceDefinition) error {
 	for _, has := range d.Spec.Versions {
 		for _, lacks := range d.Spec.Versions {
 			if field := crd.LackingField(lacks.Schema.OpenAPIV3Schema, has.Schema.OpenAPIV3Schema); field != "" {
-				return fmt.Errorf("version %s has the field %s, and version %s does not, or has another type: add it there, too, since objects that are "+
-					"changed in one version would lose it; a field that is renamed stays beside the new one", has.Name, field, lacks.Name)
+				return fmt.Errorf("version %s has %s, and version %s does not: add it there, too, since objects that are changed in that version "+
+					"would lose it; a field that is renamed stays beside the new one", has.Name, field, lacks.Name)
 			}
 		}
 	}

@@ -47,6 +47,8 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 		return Plan{}, err
 	}
 	p.planning = true
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	defer r.disconnect(ctx, p)
 	o := r.run(r.planning(p.managed)...)(ctx, p)
 	detached, done := detach(ctx)

@@ -57,7 +57,7 @@ func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outc
 // lookupFailed classifies the error as that of a call, which the reason of the event does not.
 func lookupFailed(err error) outcome {
 	class := failure.Of(failure.Default(failure.ExternalCallFailed, err))
-	return failed(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w",
+	return failed(ReasonCannotInitialize, fmt.Errorf("looking for what was created: %w",
 		failure.ForTeam(class.Reason, class.Message, err)))
 }
 
