@@ -279,6 +279,7 @@ func (s *Server) startAPI(ctx context.Context) (_ func() error, err error) {
 		Listener: s.listener, Store: s.store, Keys: s.keys, Encryption: s.cfg.EncryptionConfig, Log: s.cfg.Log,
 		Rewriting: filepath.Join(s.cfg.DataDir, "secrets-rewriting"),
 		Free:      func() (uint64, error) { return s.free(s.cfg.DataDir) }, Controllers: s.cfg.Controllers, Initial: s.cfg.Initial,
+		AdminTokens: s.cfg.AdminTokens,
 	}
 	if cfg.Encryption == "" {
 		cfg.Encryption = encryptionPath(s.cfg.DataDir)
@@ -343,6 +344,10 @@ type Config struct {
 	// another provider of the file can read are rewritten with the first one at the start. Default: a file in DataDir, which Run
 	// creates with a new key.
 	EncryptionConfig string
+
+	// AdminTokens is a file of the SHA-256 hashes, in hexadecimal digits and one a line, of bearer tokens that are the administrator's. It is
+	// read for each request with a token, so that a change is in force at once. Default: there are no such tokens.
+	AdminTokens string
 
 	// Controllers is the user name of the controllers, whose updates are permitted longer than those of others while the disk is
 	// nearly full, so that deletions finish.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/cluster"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/database"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
@@ -193,7 +194,7 @@ func Restore(c Config, archive Archive, keepPorts bool) (done Restored, err erro
 	moved := func(from, to int) { done.Ports[from] = to }
 	env := service.Environment{Store: f.state, Folder: f.instances, Account: f.account, Log: slog.New(slog.DiscardHandler)}
 	return done, errors.Join(database.New(env, nil, 1).Restored(keepPorts, moved), cache.New(env, nil).Restored(keepPorts, moved),
-		host.Sync(f.instances))
+		cluster.New(env, nil).Restored(keepPorts, moved), host.Sync(f.instances))
 }
 
 // Remove deletes the data folder of a cloud that does not run, with its instances. Instances of another cloud stay.

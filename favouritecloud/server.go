@@ -32,12 +32,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/cluster"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/database"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/records"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	clusterapi "github.com/bowline-dev/bowline/favouritecloud/sdk/services/cluster"
 )
 
 // Limits of the HTTP server. Requests are small and answered from local state.
@@ -107,8 +109,9 @@ func (s *Server) run(ctx context.Context) (err error) {
 	}
 	databases := database.New(environment("database"), s.config.PostgresSearchPath, runtime.NumCPU())
 	caches := cache.New(environment("cache"), s.config.RedisSearchPath)
+	clusters := cluster.New(environment("cluster"), s.config.KubernetesSearchPath)
 	kept := records.New(environment("records"))
-	if err := errors.Join(databases.Recover(ctx), caches.Recover(ctx)); err != nil {
+	if err := errors.Join(databases.Recover(ctx), caches.Recover(ctx), clusters.Recover(ctx)); err != nil {
 		if ctx.Err() != nil {
 			err = nil // Interrupted by a stop; the next start repeats the recovery.
 		}
@@ -124,18 +127,19 @@ func (s *Server) run(ctx context.Context) (err error) {
 	api := httpapi.New(httpapi.Config{
 		ID: f.id, Store: f.state, Faults: injector, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
 		Backup: func(ctx context.Context, w io.Writer, skip []string) error {
-			return f.backup(ctx, w, skip, databases, caches)
+			return f.backup(ctx, w, skip, databases, caches, clusters)
 		},
 		Services: []httpapi.Service{
 			{Path: "database/instances", Field: "instances", Resources: databases, Verbs: checks(databases.CheckPassword)},
 			{Path: "cache/instances", Field: "instances", Resources: caches, Verbs: checks(caches.CheckPassword)},
+			{Path: "clusters", Field: "clusters", Resources: clusters, Views: map[string]httpapi.View{clusterapi.ViewCredentials: clusters.Credentials}},
 			{Path: "networks", Field: "networks", Resources: kept.Networks, IgnoresKeys: true},
 			{Path: "subnets", Field: "subnets", Resources: kept.Subnets, IgnoresKeys: true},
 			{Path: "node-groups", Field: "node_groups", Resources: kept.NodeGroups, Verbs: map[string]httpapi.Verb{sdk.VerbAutoscale: kept.NodeGroups.Autoscale}},
 		},
 	})
 	autoscale := func(ctx context.Context) error { return kept.NodeGroups.Run(ctx, s.config.AutoscaleInterval) }
-	return s.serve(ctx, listener, api, databases.Run, caches.Run, autoscale)
+	return s.serve(ctx, listener, api, databases.Run, caches.Run, clusters.Run, autoscale)
 }
 
 // listen keeps the port of an earlier Run while it is free, unless another was chosen: clients have the URL.
@@ -242,7 +246,10 @@ type Config struct {
 	PostgresSearchPath []string
 	// RedisSearchPath are the folders that are searched for Redis. Default: the folders of PATH, then /usr/local/bin and /usr/bin.
 	RedisSearchPath []string
-	RetryInterval   time.Duration // the maximum backoff before a failed instance is retried. Default: DefaultRetryInterval.
+	// KubernetesSearchPath are the folders that are searched for the program bowline, whose command apiserver clusters run.
+	// Default: the folder of this program, then those of PATH.
+	KubernetesSearchPath []string
+	RetryInterval        time.Duration // the maximum backoff before a failed instance is retried. Default: DefaultRetryInterval.
 	// AutoscaleInterval is the pause between steps of the autoscaler of node groups.
 	// Default: DefaultAutoscaleInterval.
 	AutoscaleInterval time.Duration
@@ -259,6 +266,9 @@ func (c Config) withDefaults() Config {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.PostgresSearchPath == nil {
 		c.PostgresSearchPath = database.DefaultSearchPath()
+	}
+	if c.KubernetesSearchPath == nil {
+		c.KubernetesSearchPath = cluster.DefaultSearchPath()
 	}
 	if c.RedisSearchPath == nil {
 		c.RedisSearchPath = cache.DefaultSearchPath()

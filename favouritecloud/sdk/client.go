@@ -233,6 +233,11 @@ func (c *Collection[Object, Created, In, Change]) Get(ctx context.Context, id st
 	return c.call(ctx, http.MethodGet, id, nil)
 }
 
+// View returns an object with what Get does not show.
+func (c *Collection[Object, Created, In, Change]) View(ctx context.Context, id, view string) (*Object, error) {
+	return c.call(ctx, http.MethodGet, id+":"+view, nil)
+}
+
 // List returns the objects that have all of the labels, ordered by id or name; no labels select all objects.
 func (c *Collection[Object, Created, In, Change]) List(ctx context.Context, labels map[string]string) ([]Object, error) {
 	query, answer := url.Values{}, map[string][]Object{}

@@ -12,10 +12,12 @@ import (
 
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	computev1alpha1 "github.com/bowline-dev/bowline/apis/compute/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/compute/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -37,15 +39,16 @@ func TestClaims(t *testing.T) {
 	} {
 		database := databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.classed}
 		cache := cachev1alpha3.CacheInstanceParameters{MemoryMegabytes: new(8), EngineVersion: tc.classed}
+		cluster := computev1alpha3.FavouriteClusterParameters{Version: tc.classed}
 		if tc.named {
-			database.Name, cache.Name = "one-for-all", new("one-for-all")
+			database.Name, cache.Name, cluster.Name = "one-for-all", new("one-for-all"), new("one-for-all")
 		}
 		if tc.password {
 			database.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: "platform", Name: "all", Key: "password"}
 			cache.PasswordSecretRef = database.PasswordSecretRef
 		}
-		wantDatabase, wantCache := database, cache
-		wantDatabase.Version, wantCache.EngineVersion = tc.want, tc.want
+		wantDatabase, wantCache, wantCluster := database, cache, cluster
+		wantDatabase.Version, wantCache.EngineVersion, wantCluster.Version = tc.want, tc.want, tc.want
 		for _, c := range fcp.Provider().Classes {
 			claim, class, mg := c.Claim.DeepCopyObject(), c.Object.DeepCopyObject().(resource.Class), c.Managed.DeepCopyObject().(resource.BindableManaged)
 			switch claim := claim.(type) {
@@ -55,6 +58,11 @@ func TestClaims(t *testing.T) {
 				claim.Spec.EngineVersion = tc.claimed
 			case *cachev1alpha1.RedisCluster:
 				claim.Spec.EngineVersion = tc.claimed
+			case *computev1alpha1.KubernetesCluster:
+				claim.Spec.ClusterVersion = tc.claimed
+			}
+			if _, is := claim.(*computev1alpha1.KubernetesCluster); is && tc.password {
+				continue // it has none
 			}
 			var got, want any
 			switch class := class.(type) {
@@ -64,6 +72,9 @@ func TestClaims(t *testing.T) {
 			case *cachev1alpha3.CacheInstanceClass:
 				class.SpecTemplate.ForProvider = cache
 				got, want = &mg.(*cachev1alpha3.CacheInstance).Spec.ForProvider, &wantCache
+			case *computev1alpha3.FavouriteClusterClass:
+				class.SpecTemplate.ForProvider = cluster
+				got, want = &mg.(*computev1alpha3.FavouriteCluster).Spec.ForProvider, &wantCluster
 			}
 			t.Run(fmt.Sprintf("%s of %T", name, claim), func(t *testing.T) {
 				before := class.DeepCopyObject()

@@ -14,6 +14,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cluster"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -65,6 +66,24 @@ func (w *world) cacheDrift() providertest.Drift {
 		{Path: "memoryMegabytes", Desired: "8", Observed: "9"},
 	}
 	d.Taken = func() any { return i.Spec.ForProvider.EvictionPolicy }
+	return d
+}
+
+func (w *world) clusterDrift() providertest.Drift {
+	k, c := w.cluster("drifting"), cluster.NewClient(w.cloud)
+	k.Spec.ForProvider.Labels = map[string]string{"tier": "web"}
+	theirs := func(ctx context.Context, name, tier string) (*cluster.Cluster, error) {
+		have, err := c.Get(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		have.Labels["tier"] = tier
+		return c.Update(ctx, name, cluster.UpdateClusterInput{Labels: have.Labels})
+	}
+	d := driftOf(k, c.Get, func(c *cluster.Cluster) any { return c.Labels["tier"] }, theirs, "data")
+	d.Declared, d.Creates = "web", []string{"labels.tier"}
+	d.Want = []xpv1.FieldDifference{{Path: "labels.tier", Desired: `"web"`, Observed: `"data"`}}
+	d.Taken = func() any { return k.Spec.ForProvider.Version }
 	return d
 }
 
@@ -129,6 +148,7 @@ func TestDrift(t *testing.T) {
 	w.TestDrift(t, writes, map[string]providertest.Drift{
 		"FavouriteDBInstance": w.databaseDrift(),
 		"CacheInstance":       w.cacheDrift(),
+		"FavouriteCluster":    w.clusterDrift(),
 		"cluster Network":     w.networkDrift(w.clusterNetwork()),
 		"Network":             w.networkDrift(w.network("drifting")),
 		"Subnet":              w.subnetDrift(n.ID),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,14 +31,16 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/compute/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacedcomputev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -93,7 +96,14 @@ type cloud struct{ dir, endpoint, token string }
 
 func newCloud(t *testing.T) cloud {
 	t.Helper()
-	settings := favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour, CloudAdmin: true}
+	root, err := testkit.Make("build")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := favouritecloud.Config{
+		DataDir: t.TempDir(), Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour, CloudAdmin: true,
+		KubernetesSearchPath: []string{filepath.Join(root, "bin")},
+	}
 	server, err := favouritecloud.New(settings)
 	if err != nil {
 		t.Fatal(err)
@@ -192,11 +202,11 @@ func (w *world) subnet(name, networkID, cidrBlock string) *namespacednetworkv1al
 }
 
 // nodeGroup has one to four machines.
-func (w *world) nodeGroup(name string, subnetIDs ...string) *computev1alpha3.NodeGroup {
-	g := &computev1alpha3.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func (w *world) nodeGroup(name string, subnetIDs ...string) *namespacedcomputev1alpha3.NodeGroup {
+	g := &namespacedcomputev1alpha3.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	g.Spec.ProviderConfigReference = w.config()
 	g.Spec.ForProvider.SubnetIDs = subnetIDs
-	g.Spec.ForProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{MinSize: new(1), MaxSize: new(4)}}
+	g.Spec.ForProvider.ScalingConfig = []namespacedcomputev1alpha3.ScalingConfig{{MinSize: new(1), MaxSize: new(4)}}
 	return g
 }
 
@@ -213,6 +223,14 @@ func (w *world) cache(name string) *cachev1alpha3.CacheInstance {
 	c := &cachev1alpha3.CacheInstance{ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + name}}
 	c.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	c.Spec.ForProvider.MemoryMegabytes = new(8)
+	return c
+}
+
+func (w *world) cluster(name string) *computev1alpha3.FavouriteCluster {
+	c := &computev1alpha3.FavouriteCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: w.Prefix + name, Annotations: map[string]string{meta.AnnotationKeyProtect: "false"},
+	}}
+	c.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	return c
 }
 

@@ -86,7 +86,7 @@ type shards struct {
 func newShards(t *testing.T, objects int) *shards {
 	t.Helper()
 	s := &shards{run: run{t: t, random: plane.Random(t), begin: time.Now()}, objects: objects}
-	root, err := plane.Make("build")
+	root, err := testkit.Make("build")
 	s.do(err)
 	s.bowline = filepath.Join(root, "bin", "bowline")
 	definitions, err := provider.Definitions(core.Provider(), fcp.Provider())

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -92,7 +93,7 @@ func open(t *testing.T) chart {
 }
 
 var made = sync.OnceValue(func() error {
-	_, err := plane.Make("helm")
+	_, err := testkit.Make("helm")
 	return errors.Join(err, plane.Build())
 })
 

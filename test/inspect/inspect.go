@@ -28,6 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cluster"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -160,6 +161,7 @@ type Project struct {
 	NodeGroups *nodegroup.Client
 	Databases  *database.Client
 	Caches     *cache.Client
+	Clusters   *cluster.Client
 }
 
 // NewProject returns access to the project of an API key. It makes no request.
@@ -170,7 +172,7 @@ func NewProject(endpoint, project, key string) (*Project, error) {
 	}
 	return &Project{
 		Networks: network.NewClient(c), Subnets: subnet.NewClient(c), NodeGroups: nodegroup.NewClient(c),
-		Databases: database.NewClient(c), Caches: cache.NewClient(c),
+		Databases: database.NewClient(c), Caches: cache.NewClient(c), Clusters: cluster.NewClient(c),
 	}, nil
 }
 
@@ -179,7 +181,7 @@ const TierLabel = "tier"
 
 // An External is an external resource.
 type External struct {
-	Kind string // "network", "subnet", "node group", "database" or "cache"
+	Kind string // "network", "subnet", "node group", "database", "cache" or "cluster"
 	Name string // in the cloud
 	// Owner is the uid of the object that it was created for, by its label. Empty without that label.
 	Owner    types.UID
@@ -225,7 +227,11 @@ func (p *Project) All(ctx context.Context) ([]External, error) {
 	for _, c := range caches {
 		add("cache", c.Name, c.Status, fmt.Sprint(c.MemoryMegabytes), c.Labels, p.Caches.Delete)
 	}
-	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr)
+	clusters, clustersErr := p.Clusters.List(ctx, nil)
+	for _, c := range clusters {
+		add("cluster", c.Name, c.Status, c.Version, c.Labels, p.Clusters.Delete)
+	}
+	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr, clustersErr)
 }
 
 // A Census counts external resources by kind and owner.

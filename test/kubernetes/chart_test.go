@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -82,7 +83,7 @@ func (w *world) deployed(name, image string) {
 // helm returns a function that runs Helm on the release of Bowline, and the folder of the chart.
 func (w *world) helm() (run func(command string, args ...string), chart string) {
 	w.t.Helper()
-	root, err := plane.Make("helm")
+	root, err := testkit.Make("helm")
 	w.do(err)
 	return func(command string, args ...string) {
 		w.t.Helper()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
 	"github.com/bowline-dev/bowline/test/plane"
 )
@@ -22,7 +23,7 @@ import (
 // the pods if the test failed.
 func (w *world) startNode(t *testing.T) (describe func()) {
 	t.Helper()
-	root, err := plane.Make("node-images")
+	root, err := testkit.Make("node-images")
 	w.do(err)
 	image := func(name string, names ...string) cluster.Image {
 		return cluster.Image{Archive: filepath.Join(root, "bin", "node", name+".tar"), Names: names}

@@ -13,7 +13,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/guides"
 	"github.com/bowline-dev/bowline/test/kubernetes/cluster"
-	"github.com/bowline-dev/bowline/test/plane"
 )
 
 // The guide works as written on an empty cluster: with pods that are processes of this machine or, with BOWLINE_NODE, on a node, where also
@@ -37,7 +36,7 @@ func TestGuide(t *testing.T) {
 // runGuide runs the commands of the guide, whose cloud listens on an address that pods reach.
 func (w *world) runGuide(t *testing.T, address string) {
 	t.Helper()
-	root, err := plane.Make("helm")
+	root, err := testkit.Make("helm")
 	w.do(err)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "kubernetes.md"))
 	w.do(err)

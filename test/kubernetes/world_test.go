@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 // newEmptyWorld returns a cluster in which nothing is installed.
 func newEmptyWorld(t *testing.T) *world {
 	t.Helper()
-	root, err := plane.Make("build")
+	root, err := testkit.Make("build")
 	if err != nil {
 		t.Fatal(err)
 	}

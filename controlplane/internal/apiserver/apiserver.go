@@ -89,6 +89,7 @@ type Config struct {
 	Encryption  string                           // file of the keys that encrypt Secrets
 	Rewriting   string                           // file that exists while Secrets are encrypted with another key
 	Free        func() (uint64, error)           // bytes on the disk of the store
+	AdminTokens string                           // file of the hashes of the administrator's tokens; empty for none
 	Controllers string                           // user name
 	Initial     func() ([]runtime.Object, error) // of a store without definitions, see objects.StoreInitial; may be nil
 	Log         logr.Logger

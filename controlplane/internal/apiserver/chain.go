@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
@@ -74,7 +75,7 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 	if err := encryptSecrets(ctx, cfg, generic.ResourceTransformers.TransformerForResource(corev1.Resource("secrets"))); err != nil {
 		return nil, err
 	}
-	adjustGeneric(generic, cfg.Store)
+	adjustGeneric(generic, cfg)
 	if tokens.live, err = kubernetes.NewForConfig(generic.LoopbackClientConfig); err != nil {
 		return nil, fmt.Errorf("building loopback client: %w", err)
 	}
@@ -108,11 +109,11 @@ func buildChain(ctx context.Context, cfg Config, o options.CompletedOptions, tok
 }
 
 // adjustGeneric changes settings that have no option.
-func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
+func adjustGeneric(c *genericapiserver.Config, cfg Config) {
 	c.SkipOpenAPIInstallation = true // schemas does it, without v2, which takes time and memory at every change of a definition
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
-	c.RESTOptionsGetter = objects.OfKinds(c.RESTOptionsGetter, store)
-	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return store.CheckHealth(r.Context()) }))
+	c.RESTOptionsGetter = objects.OfKinds(c.RESTOptionsGetter, cfg.Store)
+	c.AddHealthChecks(healthz.NamedCheck("etcd", func(r *http.Request) error { return cfg.Store.CheckHealth(r.Context()) }))
 	c.DisabledPostStartHooks.Insert(
 		"rbac/bootstrap-roles",                         // replaced by bootstrap, which takes a tenth of the time
 		"start-cluster-authentication-info-controller", // publishes authorities for extension API servers
@@ -120,7 +121,11 @@ func adjustGeneric(c *genericapiserver.Config, store *etcd.Store) {
 	)
 	// Only probes may be anonymous.
 	probes := anonymous.NewAuthenticator([]apiserver.AnonymousAuthCondition{{Path: "/healthz"}, {Path: "/livez"}, {Path: "/readyz"}})
-	c.Authentication.Authenticator = union.NewFailOnError(c.Authentication.Authenticator, probes)
+	authenticators := []authenticator.Request{c.Authentication.Authenticator, probes}
+	if cfg.AdminTokens != "" { // first, since the others refuse tokens that they do not know
+		authenticators = append([]authenticator.Request{adminTokens(cfg.AdminTokens)}, authenticators...)
+	}
+	c.Authentication.Authenticator = union.NewFailOnError(authenticators...)
 }
 
 // endUnused ends the watch of the client authority for extension API servers, which would leave its queue open for ever.

@@ -137,6 +137,19 @@ func (p *Process) Inspect() (Info, error) {
 	return info, nil
 }
 
+// IsStopped reports whether all threads of the process are stopped, as after SIGSTOP. The error is ErrEnded when the process has ended.
+func (p *Process) IsStopped() (bool, error) {
+	threads, err := procfs.AllThreads(p.pid)
+	running := slices.ContainsFunc(threads, func(thread procfs.Proc) bool {
+		stat, err := thread.Stat()
+		return err == nil && stat.State != "T" // or it has ended
+	})
+	if p.Signal(0) != nil {
+		return false, ErrEnded
+	}
+	return !running, err
+}
+
 func inspect(pid int) (Info, error) {
 	proc, err := procfs.NewProc(pid)
 	if err != nil {

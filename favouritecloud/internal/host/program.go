@@ -98,6 +98,7 @@ type PortRange struct{ First, End int }
 
 // Port ranges of the services.
 var (
+	ClusterPorts  = PortRange{First: 13616, End: 20000}
 	DatabasePorts = PortRange{First: 20000, End: 26384}
 	CachePorts    = PortRange{First: 26384, End: 32768}
 )

@@ -26,11 +26,15 @@ type Service struct {
 	// IgnoresKeys is true if every create request creates another resource, whatever its idempotency key.
 	IgnoresKeys bool
 	Verbs       map[string]Verb // answer POST …/NAME:VERB
+	Views       map[string]View // answer GET …/NAME:VIEW
 	Resources
 }
 
 // A Verb answers a request about one resource, other than those of HTTP.
 type Verb func(ctx context.Context, project, name string, decode service.Decode) (any, error)
+
+// A View answers a request for what Get does not show of a resource.
+type View func(project, name string) (any, error)
 
 // Resources are the operations of a service: see service.Service.
 type Resources interface {
@@ -62,8 +66,12 @@ func (a *API) addService(s Service) {
 		found, err := s.List(project, labels, asOf(r))
 		return map[string][]any{s.Field: found}, err
 	})
-	one(http.MethodGet, all+"/{name}", http.StatusOK, func(r *http.Request, project, name string) (any, error) {
-		return s.Get(project, name, asOf(r))
+	one(http.MethodGet, all+"/{name}", http.StatusOK, func(r *http.Request, project, target string) (any, error) {
+		name, view, viewed := strings.Cut(target, ":")
+		if show, ok := s.Views[view]; ok && viewed {
+			return show(project, name)
+		}
+		return s.Get(project, target, asOf(r))
 	})
 	one(http.MethodPatch, all+"/{name}", http.StatusOK, func(r *http.Request, project, name string) (any, error) {
 		return s.Update(project, name, decoder(r))

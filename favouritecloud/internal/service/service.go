@@ -229,6 +229,15 @@ func (s *Service[Spec, In, Change]) Get(project, name string, asOf time.Time) (a
 	return s.show(r, err, project, name)
 }
 
+// ShowAs returns a resource as show shows it.
+func (s *Service[Spec, In, Change]) ShowAs(project, name string, show func(r Record[Spec]) any) (any, error) {
+	r, err := s.get(project, name)
+	if err != nil {
+		return s.show(r, err, project, name)
+	}
+	return show(inAnswer(r)), nil
+}
+
 // List returns the resources of a project that have all of the labels, ordered by name. asOf is as in Get.
 func (s *Service[Spec, In, Change]) List(project string, labels map[string]string, asOf time.Time) ([]any, error) {
 	shown := []any{} // An empty list, not null.

@@ -36,6 +36,7 @@ type ServerOptions struct {
 	Listen     string
 	Names      []string
 	Encryption absolutePath
+	Tokens     absolutePath
 }
 
 // AddFlags registers the flags.
@@ -44,6 +45,8 @@ func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Names, "tls-san", nil, "further host names or addresses for the API server's certificate")
 	flags.Var(&o.Encryption, "encryption-provider-config",
 		"file of the keys that encrypt Secrets in the store, as for kube-apiserver (default: encryption.yaml in the data folder)")
+	flags.Var(&o.Tokens, "admin-tokens",
+		"file of the SHA-256 hashes of bearer tokens of the administrator, one a line, which may change at any time (default: none)")
 }
 
 func listenUsage(server, first string) string {
@@ -70,7 +73,7 @@ func (p *absolutePath) Set(path string) error {
 // they are compiled.
 func APIServer(dataDir string, o ServerOptions, log *logs.Logs, providers ...provider.Provider) (*controlplane.Server, Service, error) {
 	server, err := controlplane.New(controlplane.Config{
-		DataDir: dataDir, Listen: o.Listen, Names: o.Names, EncryptionConfig: string(o.Encryption),
+		DataDir: dataDir, Listen: o.Listen, Names: o.Names, EncryptionConfig: string(o.Encryption), AdminTokens: string(o.Tokens),
 		Controllers: serviceaccount.MakeUsername(SystemNamespace, ControllersAccount), Log: log.Library("apiserver"),
 		Initial: func() ([]runtime.Object, error) { return prepared(providers) },
 	})

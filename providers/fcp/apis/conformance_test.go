@@ -200,7 +200,7 @@ func TestShapes(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	managed, configs, classes := rootKinds[resource.Managed](t), rootKinds[resource.ProviderConfig](t), rootKinds[resource.Class](t)
-	if all := rootKinds[client.Object](t); len(managed) != 6 || len(configs) != 3 || len(classes) != 2 || len(all) != 11 {
+	if all := rootKinds[client.Object](t); len(managed) != 7 || len(configs) != 3 || len(classes) != 3 || len(all) != 13 {
 		t.Errorf("%d managed kinds, %d configurations, %d classes of %d kinds (N1)", len(managed), len(configs), len(classes), len(all))
 	}
 	for _, k := range managed {

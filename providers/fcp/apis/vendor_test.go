@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	sdkcache "github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	sdkcluster "github.com/bowline-dev/bowline/favouritecloud/sdk/services/cluster"
 	sdkdatabase "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	sdknetwork "github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	sdknodegroup "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -29,10 +30,10 @@ import (
 // A vendor is what the cloud's SDK has for a kind.
 type vendor struct {
 	reads, creates, updates reflect.Type
-	elsewhere               string // what can be configured and is not in forProvider
+	elsewhere               []string // what can be configured and is not in forProvider
 }
 
-func vendorOf[Read, Create, Update any](elsewhere string) vendor {
+func vendorOf[Read, Create, Update any](elsewhere ...string) vendor {
 	return vendor{reflect.TypeFor[Read](), reflect.TypeFor[Create](), reflect.TypeFor[Update](), elsewhere}
 }
 
@@ -42,9 +43,11 @@ func vendors() map[string]vendor {
 	return map[string]vendor{
 		"FavouriteDBInstance": vendorOf[sdkdatabase.Instance, sdkdatabase.CreateInstanceInput, sdkdatabase.UpdateInstanceInput]("labels"),
 		"CacheInstance":       vendorOf[sdkcache.Instance, sdkcache.CreateInstanceInput, sdkcache.UpdateInstanceInput]("previousPasswordSeconds"),
-		"Network":             vendorOf[sdknetwork.Network, sdknetwork.CreateNetworkInput, sdknetwork.UpdateNetworkInput](""),
-		"Subnet":              vendorOf[sdksubnet.Subnet, sdksubnet.CreateSubnetInput, sdksubnet.UpdateSubnetInput](""),
-		"NodeGroup":           vendorOf[sdknodegroup.NodeGroup, sdknodegroup.CreateNodeGroupInput, sdknodegroup.UpdateNodeGroupInput]("name"),
+		"FavouriteCluster": vendorOf[sdkcluster.Cluster, sdkcluster.CreateClusterInput, sdkcluster.UpdateClusterInput](
+			"rotateToken", "previousTokenSeconds"),
+		"Network":   vendorOf[sdknetwork.Network, sdknetwork.CreateNetworkInput, sdknetwork.UpdateNetworkInput](),
+		"Subnet":    vendorOf[sdksubnet.Subnet, sdksubnet.CreateSubnetInput, sdksubnet.UpdateSubnetInput](),
+		"NodeGroup": vendorOf[sdknodegroup.NodeGroup, sdknodegroup.CreateNodeGroupInput, sdknodegroup.UpdateNodeGroupInput]("name"),
 	}
 }
 
@@ -57,7 +60,7 @@ func TestVendor(t *testing.T) {
 			t.Parallel()
 			want := leaves(v.creates)
 			maps.Copy(want, leaves(v.updates))
-			delete(want, v.elsewhere)
+			maps.DeleteFunc(want, func(name string, _ reflect.StructField) bool { return slices.Contains(v.elsewhere, name) })
 			maps.DeleteFunc(settings, func(name string, _ reflect.StructField) bool { // references and selectors stand in for a value
 				return regexp.MustCompile(`(Id|Ids?)(Refs?|Selector)$`).MatchString(name)
 			})
@@ -130,8 +133,8 @@ func leaves(typ reflect.Type) map[string]reflect.StructField {
 // Kinds have the names of the cloud's types, in the groups of their services. Only names of instances have the product.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	named := map[string]string{"database.Instance": "FavouriteDBInstance", "cache.Instance": "CacheInstance"}
-	groups := map[string]string{"subnet": "network", "nodegroup": "compute"}
+	named := map[string]string{"database.Instance": "FavouriteDBInstance", "cache.Instance": "CacheInstance", "cluster.Cluster": "FavouriteCluster"}
+	groups := map[string]string{"subnet": "network", "nodegroup": "compute", "cluster": "compute"}
 	for _, k := range append(rootKinds[resource.Managed](t), rootKinds[resource.ProviderConfig](t)...) {
 		t.Run(k.Kind+" of "+k.Group+" (N16 N35 K54)", func(t *testing.T) {
 			t.Parallel()

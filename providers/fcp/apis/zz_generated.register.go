@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/compute/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	othercomputev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 	namespacedfcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -24,8 +25,9 @@ import (
 func AddToScheme(s *runtime.Scheme) error {
 	return errors.Join(
 		cachev1alpha3.AddToScheme(s),
-		databasev1alpha3.AddToScheme(s),
 		computev1alpha3.AddToScheme(s),
+		databasev1alpha3.AddToScheme(s),
+		othercomputev1alpha3.AddToScheme(s),
 		namespacednetworkv1alpha3.AddToScheme(s),
 		namespacedfcpv1alpha3.AddToScheme(s),
 		networkv1alpha3.AddToScheme(s),

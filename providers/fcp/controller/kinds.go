@@ -11,11 +11,16 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	computev1alpha1 "github.com/bowline-dev/bowline/apis/compute/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cluster"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -25,8 +30,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/compute/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacedcomputev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 )
@@ -37,9 +43,10 @@ func Kinds() []provider.Kind {
 	return slices.Concat(
 		kind.Serve(in, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}),
 		kind.Serve(in, cacheInstances(), &cachev1alpha3.CacheInstance{}),
+		kind.Serve(in, favouriteClusters(), &computev1alpha3.FavouriteCluster{}),
 		kind.Serve(in, networks(), &networkv1alpha3.Network{}, &namespacednetworkv1alpha3.Network{}),
 		kind.Serve(in, subnets(), &namespacednetworkv1alpha3.Subnet{}),
-		kind.Serve(in, nodeGroups(), &computev1alpha3.NodeGroup{}),
+		kind.Serve(in, nodeGroups(), &namespacedcomputev1alpha3.NodeGroup{}),
 	)
 }
 
@@ -63,8 +70,8 @@ func subnets() kind.Kind[
 	return k
 }
 
-func nodeGroups() kind.Kind[*sdk.Client, computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
-	return kindOf[computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation](kind.ByToken, nodegroup.NewClient, same, nil, nil)
+func nodeGroups() kind.Kind[*sdk.Client, namespacedcomputev1alpha3.NodeGroupParameters, namespacedcomputev1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
+	return kindOf[namespacedcomputev1alpha3.NodeGroupParameters, namespacedcomputev1alpha3.NodeGroupObservation](kind.ByToken, nodegroup.NewClient, same, nil, nil)
 }
 
 type cacheRequest = kind.Request[cachev1alpha3.CacheInstanceParameters, cache.CreatedInstance]
@@ -88,6 +95,45 @@ func cacheInstances() kind.Kind[
 		return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(i.Password)}
 	}
 	return k
+}
+
+type clusterRequest = kind.Request[computev1alpha3.FavouriteClusterParameters, cluster.Cluster]
+
+func favouriteClusters() kind.Kind[
+	*sdk.Client, computev1alpha3.FavouriteClusterParameters, computev1alpha3.FavouriteClusterObservation, cluster.Cluster,
+] {
+	k := kindOf[computev1alpha3.FavouriteClusterParameters, computev1alpha3.FavouriteClusterObservation](kind.ByToken, cluster.NewClient, same,
+		func(r *clusterRequest, in *cluster.CreateClusterInput) { in.Name = r.Name }, nil)
+	k.Get = func(ctx context.Context, c *sdk.Client, r *clusterRequest) (*cluster.Cluster, error) { // with the token, which may be rotated there
+		return cluster.NewClient(c).View(ctx, r.Name, cluster.ViewCredentials)
+	}
+	k.Name = func(mg resource.Managed, p *computev1alpha3.FavouriteClusterParameters) string {
+		return *cmp.Or(p.Name, new(cloudName(mg.GetName())))
+	}
+	k.UniqueID = func(c *cluster.Cluster) string { return strconv.Itoa(c.ID) }
+	k.Connection = func(_ *sdk.Client, c *cluster.Cluster) managed.ConnectionDetails {
+		return managed.ConnectionDetails{
+			xpv1.ResourceCredentialsSecretTokenKey: []byte(c.Token), xpv1.ResourceCredentialsSecretKubeconfigKey: kubeconfig(c),
+		}
+	}
+	return k
+}
+
+// kubeconfig is empty until the cluster has an address.
+func kubeconfig(c *cluster.Cluster) []byte {
+	if c.Endpoint == "" || c.CertificateAuthority == "" || c.Token == "" {
+		return nil
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[c.Name] = &clientcmdapi.Cluster{Server: c.Endpoint, CertificateAuthorityData: []byte(c.CertificateAuthority)}
+	config.AuthInfos[c.Name] = &clientcmdapi.AuthInfo{Token: c.Token}
+	config.Contexts[c.Name] = &clientcmdapi.Context{Cluster: c.Name, AuthInfo: c.Name}
+	config.CurrentContext = c.Name
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil // strings can be encoded
+	}
+	return text
 }
 
 // maintenanceDatabase exists on every PostgreSQL server. The cloud creates no other.
@@ -142,6 +188,13 @@ func Classes() []provider.Class {
 			},
 			func(p *cachev1alpha3.CacheInstanceParameters) error {
 				return cmp.Or(provider.Alone("name", p.Name != nil), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
+			}),
+		provider.ClassOf(&computev1alpha1.KubernetesCluster{}, &computev1alpha3.FavouriteClusterClass{}, &computev1alpha3.FavouriteCluster{},
+			func(claim *computev1alpha1.KubernetesCluster, p *computev1alpha3.FavouriteClusterParameters) error {
+				return provider.Agree("clusterVersion", claim.Spec.ClusterVersion, &p.Version)
+			},
+			func(p *computev1alpha3.FavouriteClusterParameters) error {
+				return provider.Alone("name", p.Name != nil)
 			}),
 	}
 }

@@ -29,7 +29,6 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
-	"github.com/bowline-dev/bowline/test/plane"
 )
 
 const (
@@ -88,7 +87,7 @@ func (s *Server) runs() bool {
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	program := "kubernetes" + os.Getenv("BOWLINE_KUBERNETES")
-	root, err := plane.Make(program)
+	root, err := testkit.Make(program)
 	if err != nil {
 		t.Fatal(err)
 	}
