@@ -27,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
+	"github.com/bowline-dev/bowline/internal/cli/scaffold"
 	"github.com/bowline-dev/bowline/internal/cli/upgrade"
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/core"
@@ -138,6 +139,8 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		manifests.NewRBAC(p.Providers, std),
 		manifests.New(p.Providers, std),
 		upgrade.New(p.Providers, std, folder),
+		scaffold.NewInit(modulePath, ownVersion(), std),
+		scaffold.NewCreate(modulePath, std),
 		newGenerateCmd(std),
 		newVersionCmd(std),
 	)

@@ -53,6 +53,7 @@ type ManagerConfig struct {
 	// WatchLabelSelector selects the ProviderConfigs that this process reconciles, with the managed resources that use them. What has none,
 	// such as claims, is for the process whose selector matches an object without labels. Default: everything.
 	WatchLabelSelector string
+	Concurrency        int                        // how many objects of each kind are reconciled at once. Default: that of the kind.
 	Reconcilers        []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
@@ -122,7 +123,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
-	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme), mine}
+	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme), mine, cfg.Concurrency}
 	reconcilers := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
@@ -150,6 +151,8 @@ type ownManager struct {
 	used idle.Used // nil if it is not known
 	live client.Reader
 	mine *shard.Shard
+
+	concurrency int // 0 for that of each kind
 }
 
 // GetAPIReader returns a reader without a cache.

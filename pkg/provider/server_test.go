@@ -129,6 +129,10 @@ func TestProgram(t *testing.T) {
 		"argument (A73)":            {[]string{"letter"}, []provider.Provider{good}, 2, `"letter"`},
 		"poll interval (R224)":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
 		"log format":                {[]string{"--log-format=xml"}, []provider.Provider{good}, 2, "text or json"},
+		"concurrency":               {[]string{"--concurrency=-1"}, []provider.Provider{good}, 2, "at least 1"},
+		"what to print":             {[]string{"--print=chart"}, []provider.Provider{good}, 2, "crds or rbac"},
+		"definitions":               {[]string{"--print=crds"}, []provider.Provider{good}, 0, "kind: CustomResourceDefinition"},
+		"rights":                    {[]string{"--print=rbac"}, []provider.Provider{good}, 0, "kind: ClusterRoleBinding"},
 		"no API server (A73)":       {nil, []provider.Provider{good}, 1, "--kubeconfig FILE"},
 		"no kubeconfig (A73)":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
 		"no provider (A73)":         {nil, nil, 1, "no provider"},
@@ -137,7 +141,7 @@ func TestProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBERNETES_SERVICE_HOST", "") // not within a cluster
 			var output bytes.Buffer
-			code := provider.Run(t.Context(), append([]string{"program"}, tc.args...), &output, tc.providers)
+			code := provider.Run(t.Context(), append([]string{"program"}, tc.args...), &output, &output, tc.providers)
 			if code != tc.code || !strings.Contains(output.String(), tc.words) {
 				t.Errorf("exit code %d, output:\n%s", code, &output)
 			}

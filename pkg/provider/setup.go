@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,10 +117,8 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	if err := managed.IndexProviderConfig(context.Background(), s.mgr, k.object.Object); err != nil {
 		return err
 	}
-	concurrency := k.object.Concurrency
-	if concurrency <= 0 {
-		concurrency = defaultConcurrency
-	}
+	own, _ := s.mgr.(ownManager)
+	concurrency := cmp.Or(own.concurrency, max(0, k.object.Concurrency), defaultConcurrency)
 	name := managed.ControllerName(k.gvk.GroupKind())
 	b := ctrl.NewControllerManagedBy(s.whenUsed(k.gvk)).
 		Named(name).

@@ -40,7 +40,7 @@ func TestHostedCluster(t *testing.T) {
 	if err := remote.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept}}); err != nil {
 		t.Fatal(err)
 	}
-	h.Eventually(t, within, "the target's Secret opens the cluster (O14)", h.opens(h.target.Name))
+	h.Eventually(t, within, "the target's Secret opens the cluster", h.opens(h.target.Name))
 	t.Run("a killed cloud", func(t *testing.T) {
 		before := h.processes(t)
 		h.Kill(t)

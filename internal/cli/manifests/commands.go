@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/manifests"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -134,14 +134,5 @@ func printAll(w io.Writer, s source, from []provider.Provider) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range objects {
-		content, err := yaml.Marshal(o.Object)
-		if err != nil {
-			return fmt.Errorf("encoding %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-		if _, err := fmt.Fprintf(w, "---\n%s", content); err != nil {
-			return fmt.Errorf("writing manifests: %w", err)
-		}
-	}
-	return nil
+	return manifests.Write(w, objects)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/bowline-dev/bowline/internal/cli/plane"
+	"github.com/bowline-dev/bowline/pkg/manifests"
 )
 
 // A deployment runs the controllers in a cluster.
@@ -33,7 +34,7 @@ const (
 func (d deployment) objects() ([]*unstructured.Unstructured, error) {
 	meta := metav1.ObjectMeta{Namespace: plane.SystemNamespace, Name: plane.ControllersAccount, Labels: labels()}
 	selector := &metav1.LabelSelector{MatchLabels: labels()}
-	return plane.Bare(
+	return manifests.Bare(
 		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &d.Replicas, Selector: selector, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: d.pod(selector)},

@@ -18,16 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bowline-dev/bowline/internal/cli/personas"
 	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/pkg/manifests"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -107,7 +105,7 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 		}
 		rules = append(rules, own...)
 	}
-	objects := controllersIdentity(rules)
+	objects := manifests.Account(SystemNamespace, ControllersAccount, rules)
 	for _, role := range personas.Roles(definitions...) {
 		objects = append(objects, &role)
 	}
@@ -116,55 +114,9 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: personas.Browse},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team.Group}},
-			RoleRef:    roleRef("ClusterRole", personas.Browse),
+			RoleRef:    manifests.RoleRef("ClusterRole", personas.Browse),
 		})
-	return Bare(objects...)
-}
-
-// controllersIdentity returns the objects of the controllers' account in the order in which they can be created.
-func controllersIdentity(rules []rbacv1.PolicyRule) []runtime.Object {
-	everywhere, here := metav1.ObjectMeta{Name: ControllersAccount}, metav1.ObjectMeta{Name: ControllersAccount, Namespace: SystemNamespace}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}}
-	leases := []rbacv1.PolicyRule{{ // to elect a leader, and to show that it works
-		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-		Verbs: []string{"get", "create", "update", "patch"},
-	}}
-	return []runtime.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
-		&corev1.ServiceAccount{ObjectMeta: here},
-		&rbacv1.ClusterRole{ObjectMeta: everywhere, Rules: rules},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: everywhere, Subjects: subjects, RoleRef: roleRef("ClusterRole", ControllersAccount)},
-		&rbacv1.Role{ObjectMeta: here, Rules: leases},
-		&rbacv1.RoleBinding{ObjectMeta: here, Subjects: subjects, RoleRef: roleRef("Role", ControllersAccount)},
-	}
-}
-
-func roleRef(kind, name string) rbacv1.RoleRef {
-	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
-}
-
-// Bare converts objects for server-side apply: with kinds, and without fields of the server, which would be applied as empty.
-func Bare(objects ...runtime.Object) ([]*unstructured.Unstructured, error) {
-	all := make([]*unstructured.Unstructured, 0, len(objects))
-	for _, o := range objects {
-		kind, err := apiutil.GVKForObject(o, clientgoscheme.Scheme)
-		if err != nil {
-			return nil, err
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return nil, fmt.Errorf("encoding %T: %w", o, err)
-		}
-		unstructured.RemoveNestedField(content, "status")
-		if spec, ok := content["spec"].(map[string]any); ok && len(spec) == 0 {
-			delete(content, "spec")
-		}
-		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-		u := &unstructured.Unstructured{Object: content}
-		u.SetGroupVersionKind(kind)
-		all = append(all, u)
-	}
-	return all, nil
+	return manifests.Bare(objects...)
 }
 
 const tokenLife = time.Hour

@@ -224,13 +224,16 @@ func (l *Leases) Fence() error {
 	return nil
 }
 
+// Namespace has the leases of processes that run in no pod.
+const Namespace = "bowline-system"
+
 // namespaceOf returns the namespace of the leases: the pod's own, or else bowline-system, which it creates if necessary. A
 // process without the right to create namespaces runs in an existing one.
 func namespaceOf(ctx context.Context, cfg *rest.Config) (string, error) {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	name := strings.TrimSpace(string(content))
 	if err != nil || name == "" {
-		name = "bowline-system"
+		name = Namespace
 	}
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
