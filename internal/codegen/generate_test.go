@@ -234,6 +234,22 @@ func TestBrokenSource(t *testing.T) {
 	}
 }
 
+// Types of a package that is missing are no mistakes of the author.
+func TestPackageThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	if err := os.CopyFS(filepath.Join(base, "apis"), os.DirFS("testdata/unwritten/apis")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(base, "go.mod"), []byte("module example.org/things\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := codegen.Generate(t.Context(), base, filepath.Join(base, "apis"))
+	if want := "package k8s.io/apimachinery/pkg/apis/meta/v1 cannot be loaded"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 func TestGoGenerate(t *testing.T) {
 	t.Parallel()
 	t.Run("go generate runs the generator, which leaves what is up to date (T11)", func(t *testing.T) {

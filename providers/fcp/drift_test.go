@@ -145,7 +145,7 @@ func TestDrift(t *testing.T) {
 		stats, err := w.admin.Stats(ctx)
 		return stats.Count("", "", "") - stats.Count(http.MethodGet, "", ""), err
 	}
-	w.TestDrift(t, writes, map[string]providertest.Drift{
+	cases := map[string]providertest.Drift{
 		"FavouriteDBInstance": w.databaseDrift(),
 		"CacheInstance":       w.cacheDrift(),
 		"FavouriteCluster":    w.clusterDrift(),
@@ -153,7 +153,8 @@ func TestDrift(t *testing.T) {
 		"Network":             w.networkDrift(w.network("drifting")),
 		"Subnet":              w.subnetDrift(n.ID),
 		"NodeGroup":           w.nodeGroupDrift(s.ID),
-	})
+	}
+	t.Run("is planned, reported, and settled (R40, R114, R149, R150, N8, P80, P81)", func(t *testing.T) { w.TestDrift(t, writes, cases) })
 }
 
 // twoClouds has a configuration that leads to another cloud later.

@@ -203,10 +203,11 @@ func TestDrift(t *testing.T) {
 	for _, d := range cases {
 		w.place(t, d.Object)
 	}
-	w.TestDrift(t, func(context.Context) (any, error) {
+	writes := func(context.Context) (any, error) {
 		log, err := w.postgres.Log()
 		return len(changing.FindAllString(log, -1)), err
-	}, cases)
+	}
+	t.Run("is planned, reported, and settled (R40, R114, R149, R150, N8, P80, P81)", func(t *testing.T) { w.TestDrift(t, writes, cases) })
 }
 
 // ownSettings are of a tenant, and of a role with a database: Bowline neither stores nor reverts what the specs do not name. The last

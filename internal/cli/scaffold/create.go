@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,12 +112,11 @@ func (a *api) complete(cmd *cobra.Command, dir string) error {
 
 // APIGroup is the group of the kind. Kinds that are only namespaced have one of their own (N2).
 func (a api) APIGroup() string {
-	group := a.Group
-	if a.IsNamespaced() {
-		first, rest, _ := strings.Cut(group, ".")
-		group = first + ".m." + rest
+	group := strings.TrimPrefix(a.SubGroup+"."+a.Group, ".")
+	if labels := strings.Split(group, "."); a.IsNamespaced() {
+		group = strings.Join(slices.Insert(labels, len(labels)-2, "m"), ".")
 	}
-	return strings.TrimPrefix(a.SubGroup+"."+group, ".")
+	return group
 }
 
 // Noun is the kind in sentences.

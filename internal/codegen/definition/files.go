@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"go/token"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -197,7 +198,28 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	if err != nil {
 		return nil, fmt.Errorf("loading packages below %s: %w", api.Dir, err)
 	}
-	return &loading{runtime, api, base}, nil
+	l := &loading{runtime, api, base}
+	return l, l.unloaded()
+}
+
+// unloaded returns an error for each package that the API imports and that cannot be loaded: what is said of its types would mislead.
+func (l *loading) unloaded() error {
+	why := map[string]string{}
+	for _, root := range l.Roots {
+		for path, imported := range root.Package.Imports {
+			for _, problem := range imported.Errors {
+				if problem.Kind == packages.ListError {
+					why[path] = problem.Msg
+				}
+			}
+		}
+	}
+	var all []error
+	for _, path := range slices.Sorted(maps.Keys(why)) {
+		all = append(all, fmt.Errorf("package %s cannot be loaded: %s\nRun go mod tidy, and check the requirements and replacements in go.mod", path,
+			strings.TrimSpace(why[path])))
+	}
+	return errors.Join(all...)
 }
 
 // problems leaves out type errors, which the compiler reports better, and consequential errors in generated files.
