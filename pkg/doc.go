@@ -11,7 +11,8 @@
 //   - provider: a provider from kinds; clients creates the clients of external systems and limits their calls.
 //   - reference: fields that refer to other objects.
 //   - reconciler: the controllers; connection: connection Secrets and their copies.
-//   - core: the claim kinds with their controllers; crd installs CRDs; telemetry exports metrics.
+//   - core: the claim kinds with their controllers; crd installs CRDs; telemetry exports metrics; manifests makes what a cluster needs.
+//   - markers: the markers in API types, which bowline generate reads.
 //
 // docs/architecture.md follows one managed resource and one claim through them.
 package pkg

@@ -11,7 +11,9 @@
 //	datadir   finds the folder of a server, and the running servers of this user
 //	heartbeat lets commands know whether controllers run
 //	checkup   verifies that controllers reconcile (check)
-//	upgrade   tells what an upgrade would break (upgrade check)
+//	upgrade   tells what an upgrade would break, and stores objects in new versions (upgrade check, upgrade migrate)
+//	outside   asks external systems about objects, as the controllers do, for upgrade check and leaks
+//	scaffold  begins providers and kinds (init provider, create api)
 //	backup    writes a control plane into one file, and restores it (backup, restore)
 //	inspect   reads objects of any kind as one user (status, leaks, orphans, trace, why)
 //	rotate    replaces the credentials in a connection Secret
