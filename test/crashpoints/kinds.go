@@ -59,6 +59,13 @@ func kinds() []kind {
 		change: `{"spec":{"forProvider":{"memoryMegabytes":16}}}`, settings: [2]string{"8", "16"},
 		operations: append(common(), passwords()...),
 	}
+	cluster := kind{
+		name: "FavouriteCluster", opens: inspect.OpensCluster,
+		object: "{apiVersion: compute.fcp.crossplane.io/v1alpha3, kind: FavouriteCluster, metadata: {name: SITE-NAME}, " +
+			"spec: {" + connected + ", forProvider: {labels: {tier: web}}}}",
+		change: `{"spec":{"forProvider":{"labels":{"tier":"data"}}}}`, settings: [2]string{"web", "data"},
+		operations: common(),
+	}
 	clusterNetwork := kind{
 		name: "ClusterNetwork", change: `{"spec":{"forProvider":{"mtu":9000}}}`, settings: [2]string{"1400", "9000"},
 		object: "{apiVersion: network.fcp.crossplane.io/v1alpha3, kind: Network, metadata: {name: SITE-NAME}, " +
@@ -93,7 +100,7 @@ func kinds() []kind {
 	databaseClaim.claim = "{apiVersion: database.crossplane.io/v1alpha1, kind: PostgreSQLInstance, " + asking + "}"
 	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered +
 		"forProvider: {fancinessLevel: 20}}}"
-	return append(things(), database, cache, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim)
+	return append(things(), database, cache, cluster, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim)
 }
 
 // things are Things of each identity that returns passwords once.

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -91,6 +92,22 @@ func OpensRedis(ctx context.Context, data map[string][]byte) error {
 	answer, err := bufio.NewReader(connection).ReadString('\n')
 	if err != nil || answer != "+OK\r\n" {
 		return fmt.Errorf("authenticating: %q, %v", strings.TrimSpace(answer), err)
+	}
+	return nil
+}
+
+// OpensCluster returns nil if the kubeconfig in a connection Secret opens a cluster, for its administrator.
+func OpensCluster(ctx context.Context, data map[string][]byte) error {
+	config, err := clientcmd.RESTConfigFromKubeConfig(data[xpv1.ResourceCredentialsSecretKubeconfigKey])
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the connection Secret: %w", err)
+	}
+	cluster, err := client.New(config, client.Options{})
+	if err == nil {
+		err = cluster.List(ctx, &corev1.SecretList{})
+	}
+	if err != nil {
+		return fmt.Errorf("connecting with the content of the connection Secret: %w", err)
 	}
 	return nil
 }
@@ -176,7 +193,7 @@ func NewProject(endpoint, project, key string) (*Project, error) {
 	}, nil
 }
 
-// TierLabel is the label of a subnet that is its Setting.
+// TierLabel is the label of a subnet, and of a cluster, that is its Setting.
 const TierLabel = "tier"
 
 // An External is an external resource.
@@ -229,7 +246,7 @@ func (p *Project) All(ctx context.Context) ([]External, error) {
 	}
 	clusters, clustersErr := p.Clusters.List(ctx, nil)
 	for _, c := range clusters {
-		add("cluster", c.Name, c.Status, c.Version, c.Labels, p.Clusters.Delete)
+		add("cluster", c.Name, c.Status, c.Labels[TierLabel], c.Labels, p.Clusters.Delete)
 	}
 	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr, clustersErr)
 }
