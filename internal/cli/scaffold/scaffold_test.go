@@ -59,6 +59,9 @@ func TestProvider(t *testing.T) {
 	must(createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "Gadget", "--scopes", "Cluster"))
 	must(createAPI("--dir", dir, "--group", "storage", "--version", "v1beta1", "--kind", "MessageQueue", "--scopes", "Namespaced"))
 	must(createAPI("--dir", dir, "--group", "claims", "--version", "v1", "--kind", "QueueClaim", "--role", "claim"))
+	for _, claim := range []string{"QueueClaim.claims.acme.example.org", "RedisCluster.cache.crossplane.io"} {
+		must(createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "Gadget", "--role", "class", "--claim", claim))
+	}
 	runs := func(name string, args ...string) func(*testing.T) {
 		return func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
@@ -123,7 +126,10 @@ func TestMistakes(t *testing.T) {
 		"no provider":        {createAPI, "--version v1 --kind K --dir " + filepath.Join(project, "none"), "bowline init provider NAME"},
 		"a version":          {createAPI, "--version 1 --kind K --dir " + project, "such as v1alpha1"},
 		"a kind":             {createAPI, "--version v1 --kind disk --dir " + project, "CamelCase"},
-		"a role":             {createAPI, "--version v1 --kind K --role class --dir " + project, "+bowline:class"},
+		"a role":             {createAPI, "--version v1 --kind K --role class --dir " + project, "--claim RedisCluster.cache.crossplane.io"},
+		"another role":       {createAPI, "--version v1 --kind K --role target --dir " + project, "managed, class or claim"},
+		"a class of others":  {createAPI, "--version v1 --kind K --role class --claim A.b.example.com --dir " + project, "neither of Bowline nor of this provider"},
+		"a class of nothing": {createAPI, "--version v1 --kind K --role class --claim RedisCluster.cache.crossplane.io --dir " + project, "--role managed makes"},
 		"scopes":             {createAPI, "--version v1 --kind K --scopes Everywhere --dir " + project, "Cluster,Namespaced"},
 		"a claim's scopes":   {createAPI, "--version v1 --kind K --role claim --scopes Cluster --dir " + project, "claims are namespaced"},
 		"a long group":       {createAPI, "--version v1 --kind K --group a.b --dir " + project, "one word"},
