@@ -60,11 +60,9 @@ func kinds() []kind {
 		operations: append(common(), passwords()...),
 	}
 	cluster := kind{
-		name: "FavouriteCluster", opens: inspect.OpensCluster,
+		name: "FavouriteCluster", opens: inspect.OpensCluster, operations: common(), settings: [2]string{"web", "data"},
 		object: "{apiVersion: compute.fcp.crossplane.io/v1alpha3, kind: FavouriteCluster, metadata: {name: SITE-NAME}, " +
-			"spec: {" + connected + ", forProvider: {labels: {tier: web}}}}",
-		change: `{"spec":{"forProvider":{"labels":{"tier":"data"}}}}`, settings: [2]string{"web", "data"},
-		operations: common(),
+			"spec: {" + connected + ", forProvider: {labels: {tier: web}}}}", change: `{"spec":{"forProvider":{"labels":{"tier":"data"}}}}`,
 	}
 	clusterNetwork := kind{
 		name: "ClusterNetwork", change: `{"spec":{"forProvider":{"mtu":9000}}}`, settings: [2]string{"1400", "9000"},
@@ -98,8 +96,7 @@ func kinds() []kind {
 	claim.class = "{apiVersion: cache.fcp.crossplane.io/v1alpha3, kind: CacheInstanceClass, " + offered + "forProvider: {memoryMegabytes: 8}}}"
 	databaseClaim.name, databaseClaim.operations = "DatabaseClaim", serving()
 	databaseClaim.claim = "{apiVersion: database.crossplane.io/v1alpha1, kind: PostgreSQLInstance, " + asking + "}"
-	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered +
-		"forProvider: {fancinessLevel: 20}}}"
+	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered + "forProvider: {fancinessLevel: 20}}}"
 	return append(things(), database, cache, cluster, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim)
 }
 
