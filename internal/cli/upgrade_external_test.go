@@ -84,7 +84,7 @@ func TestUpgradeCheckOfExternalResources(t *testing.T) {
 		})
 		report, code := s.check(t, "b")
 		about := slices.DeleteFunc(report.Findings, func(f upgrade.Finding) bool { return f.Definition != thing.CRD().Name })
-		if len(about) != 1 || about[0].Reason != upgrade.ExternalResourceUnknown || code != exitOK {
+		if len(about) != 1 || about[0].Reason != upgrade.ExternalResourceUnknown || code != exitError {
 			t.Errorf("exit code %d, want one finding: %+v", code, about)
 		}
 	})

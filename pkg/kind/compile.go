@@ -176,8 +176,7 @@ func (k *compiled[C, P, O, V]) findByLabel(ctx context.Context, c C, r *Request[
 		}
 	}
 	if len(names) > 1 {
-		return nil, failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("several have label %s=%s: %s: delete all but one there",
-			meta.ExternalLabelUID, uid, strings.Join(names, ", "))))
+		return nil, failure.Terminal(failure.With(failure.CreateInterrupted, &managed.SeveralError{Label: meta.ExternalLabelUID + "=" + uid, Names: names}))
 	}
 	return ours, nil
 }

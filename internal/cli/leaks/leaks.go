@@ -27,7 +27,7 @@ type leak struct {
 	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
-	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost or OwnershipUnproven
+	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
 	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
 	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels
@@ -49,9 +49,13 @@ CreateInterrupted: the kind cannot search for what was created, or found several
      Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
 
-With --external, it also searches the external systems for resources with the label of an object that uses another one. It makes a call for
-each object of the kinds that can be searched, with the credentials of the ProviderConfigs, which needs the right to read all Secrets. An object
-that is listed for this reason works: check which resource holds its data before you delete one of them.
+SecondExternalResource (only with --external): the object works with the external resource that the message names, and others have its label.
+
+  1. Look in the external system what the others are, and whether somebody put data there.
+  2. Delete them there.
+
+With --external, it makes a call for each object of the kinds that can be searched, with the credentials of the ProviderConfigs, which needs the
+right to read all Secrets. External resources whose object is gone are not found: see docs/guides/operations.md, "Backup and restore".
 
 ConnectionDetailsLost: the connection Secret lacks what the external system returned only once, such as a password.
 
@@ -79,7 +83,7 @@ The exit code is 0 whether or not there are any, and 1 if an external system cou
   bowline leaks --kubeconfig ~/.kube/config`,
 		Args: command.NoArgs,
 	}
-	external := cmd.Flags().Bool("external", false, "also look in the external systems for resources that no object uses")
+	external := cmd.Flags().Bool("external", false, "also search the external systems for a second resource of an object")
 	var searching *search
 	prepare := func(ctx context.Context, _ *inspect.Cluster) (_ description[leak], err error) {
 		if *external {

@@ -22,8 +22,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+// secondResource is the problem of an object that uses one of several external resources with its label.
+const secondResource failure.Reason = "SecondExternalResource"
 
 // shownErrors of a search.
 const shownErrors = 10
@@ -75,7 +79,7 @@ func (s *search) run(ctx context.Context) ([]leak, error) {
 		case problem != "":
 			labels := s.labels[o.GetUID()]
 			s.found = append(s.found, leak{
-				Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: failure.CreateInterrupted,
+				Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: secondResource,
 				Since: o.GetCreationTimestamp().UTC(), Deleted: meta.WasDeleted(o), LookFor: labels, Message: problem,
 			})
 		}
@@ -94,13 +98,13 @@ var errNotSearchable = errors.New("the kind cannot be searched")
 // look returns what is wrong, empty for nothing. The object may be older than the search: it is read again before something is said of it.
 func (s *search) look(ctx context.Context, o outside.Object) (problem string, err error) {
 	name, can, err := o.Reconciler.Search(ctx, o.Managed)
-	several := failure.Of(err).Reason == failure.CreateInterrupted
+	several, is := errors.AsType[*managed.SeveralError](err)
 	switch {
-	case err != nil && !several:
+	case err != nil && !is:
 		return "", err
 	case !can:
 		return "", errNotSearchable
-	case !several && (name == "" || name == meta.GetExternalName(o)):
+	case !is && (name == "" || name == meta.GetExternalName(o)):
 		return "", nil
 	}
 	present := outside.Object{Managed: o.DeepCopyObject().(resource.Managed)}
@@ -111,10 +115,10 @@ func (s *search) look(ctx context.Context, o outside.Object) (problem string, er
 	switch {
 	case present.GetUID() != o.GetUID(), uses == "", meta.ExternalCreateIncomplete(present), name == uses:
 		return "", nil
-	case several:
-		return err.Error(), nil
+	case is:
+		name = strings.Join(slices.DeleteFunc(several.Names, func(name string) bool { return name == uses }), ", ")
 	}
-	return fmt.Sprintf("%q has its label, and it uses %q", name, uses), nil
+	return fmt.Sprintf("it uses %s, and %s has its label, too", uses, name), nil
 }
 
 // incomplete returns what could not be searched, and notes which kinds cannot be.

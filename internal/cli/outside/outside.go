@@ -39,6 +39,7 @@ import (
 const (
 	atOnce        = 16 // objects
 	progressEvery = 5 * time.Second
+	callTimeout   = 20 * time.Second // of all calls for an object: a person waits
 	// enough failures in a row show that an external system is out of reach: each further one may last as long as a call may take.
 	enough = 3
 	// A call over a limit is repeated when the limit permits, each object so often.
@@ -52,23 +53,20 @@ type Systems struct {
 	live     client.Reader
 	progress io.Writer
 
-	mu           sync.Mutex
-	done         int
-	lastProgress time.Time
-	outOfReach   map[config]*OutOfReach
+	mu         sync.Mutex
+	done       int
+	outOfReach map[config]*OutOfReach
 }
 
 type kind struct {
+	provider   string
 	version    schema.GroupVersion
 	object     resource.Managed // an empty one
 	reconciler *managed.Reconciler
 }
 
-// A config is a ProviderConfig as objects of a kind name it.
-type config struct {
-	of                    schema.GroupKind
-	namespace, kind, name string
-}
+// A config is a ProviderConfig as objects of a provider name it.
+type config struct{ provider, namespace, kind, name string }
 
 // An Object is a managed resource as the controllers see it.
 type Object struct {
@@ -77,14 +75,15 @@ type Object struct {
 	Path       string // namespace/name, or name
 	Reconciler *managed.Reconciler
 
-	kind schema.GroupKind
+	kind     schema.GroupKind
+	provider string
 }
 
 // OutOfReach is an external system that did not respond.
 type OutOfReach struct {
-	Kind    schema.GroupKind
-	Objects []string // for which nothing is known: their paths, sorted
-	Why     error    // the first error
+	Kind    schema.GroupKind // of the first object
+	Objects []string         // for which nothing is known: their paths, sorted
+	Why     error            // the first error
 
 	failures int // since the last response
 }
@@ -92,6 +91,7 @@ type OutOfReach struct {
 // Connect prepares to ask the external systems until the context ends. It calls stop with the error if reading objects fails later. Progress
 // of long work is written to a writer.
 func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config, progress io.Writer, providers []provider.Provider) (*Systems, error) {
+	ctrl.SetLogger(logr.Discard()) // what fails is returned
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
@@ -106,7 +106,7 @@ func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config
 		return nil, fmt.Errorf("preparing to read objects: %w", err)
 	}
 	s := &Systems{
-		kinds: map[schema.GroupKind]kind{}, live: mgr.GetAPIReader(), progress: progress, lastProgress: time.Now(), outOfReach: map[config]*OutOfReach{},
+		kinds: map[schema.GroupKind]kind{}, live: mgr.GetAPIReader(), progress: progress, outOfReach: map[config]*OutOfReach{},
 	}
 	for _, of := range providers {
 		reconcilers, err := of.Reconcilers(mgr)
@@ -118,7 +118,7 @@ func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config
 			if err != nil {
 				return nil, err
 			}
-			s.kinds[gvk.GroupKind()] = kind{gvk.GroupVersion(), k.Object, reconcilers[gvk.GroupKind()]}
+			s.kinds[gvk.GroupKind()] = kind{of.Name, gvk.GroupVersion(), k.Object, reconcilers[gvk.GroupKind()]}
 		}
 	}
 	go func() { stop(mgr.Start(ctx)) }()
@@ -144,7 +144,7 @@ func (s *Systems) Object(o *unstructured.Unstructured) (Object, bool, error) {
 		return Object{}, false, fmt.Errorf("reading %s %s: %w", of, path, err)
 	}
 	mg.GetObjectKind().SetGroupVersionKind(k.version.WithKind(of.Kind)) // it may have been read in another version
-	return Object{mg, path, k.reconciler, of}, true, nil
+	return Object{mg, path, k.reconciler, of, k.provider}, true, nil
 }
 
 // Read reads an object again.
@@ -155,11 +155,12 @@ func (s *Systems) Read(ctx context.Context, o Object) error {
 // ForEach calls do for all objects, several at a time, and done with each result, one at a time. What is over a limit is repeated. Objects of
 // an external system that is out of reach are left out: see NotReached.
 func ForEach[T any](ctx context.Context, s *Systems, objects []Object, do func(context.Context, Object) (T, error), done func(Object, T, error)) error {
+	defer s.logProgress(ctx)()
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(atOnce)
 	for _, o := range objects {
 		work.Go(func() error {
-			of := config{o.kind, o.GetNamespace(), resource.ProviderConfigKind(o.Managed), resource.ProviderConfigName(o.Managed)}
+			of := config{o.provider, o.GetNamespace(), resource.ProviderConfigKind(o.Managed), resource.ProviderConfigName(o.Managed)}
 			if s.isOutOfReach(of, o) {
 				return nil
 			}
@@ -178,7 +179,9 @@ func ForEach[T any](ctx context.Context, s *Systems, objects []Object, do func(c
 // within repeats what is over a limit, of the ProviderConfig or of the external system.
 func within[T any](ctx context.Context, o Object, do func(context.Context, Object) (T, error)) (result T, err error) {
 	for range attempts {
-		result, err = do(ctx, o)
+		limited, cancel := context.WithTimeout(ctx, callTimeout)
+		result, err = do(limited, o)
+		cancel()
 		if err == nil || failure.Of(err).Reason != failure.ExternalSystemThrottled {
 			return result, err
 		}
@@ -190,6 +193,26 @@ func within[T any](ctx context.Context, o Object, do func(context.Context, Objec
 		}
 	}
 	return result, err
+}
+
+// logProgress tells every few seconds how far the work is, until stop is called.
+func (s *Systems) logProgress(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.mu.Lock()
+				fmt.Fprintf(s.progress, "Observing external resources: %d of them so far ...\n", s.done)
+				s.mu.Unlock()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return cancel
 }
 
 // isOutOfReach is true once an external system has not responded several times in a row.
@@ -212,10 +235,6 @@ func (s *Systems) note(of config, o Object, err error) bool {
 			system.failures = 0
 		}
 		s.done++
-		if now := time.Now(); now.Sub(s.lastProgress) > progressEvery {
-			s.lastProgress = now
-			fmt.Fprintf(s.progress, "%d external resources observed ...\n", s.done)
-		}
 		return false
 	}
 	if system == nil {

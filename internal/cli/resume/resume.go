@@ -168,7 +168,10 @@ func listPaused(configs []*pausedConfig) string {
 func listed(configs []*pausedConfig) string {
 	text := ""
 	for _, p := range configs {
-		text += fmt.Sprintf("\n  %s  (%d waiting)", p, p.waiting)
+		text += fmt.Sprintf("\n  %s", p)
+		if p.waiting > 0 { // those of other namespaces are not counted
+			text += fmt.Sprintf("  (%d waiting)", p.waiting)
+		}
 	}
 	return text
 }

@@ -39,6 +39,7 @@ func (c *checker) compare(ctx context.Context, definition string, objects []outs
 // notReached adds a finding for each external system that is out of reach.
 func (c *checker) notReached() {
 	for _, s := range c.systems.NotReached() {
+		c.report.incomplete = true
 		c.found(Warning, ExternalResourceUnknown, c.names[s.Kind], s.Objects[0], "%d objects were not compared with their external resources: %v",
 			len(s.Objects), s.Why)
 	}

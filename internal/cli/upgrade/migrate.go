@@ -56,6 +56,9 @@ It needs the rights to list and patch all objects of these kinds, and to update 
 		if err != nil {
 			return err
 		}
+		if *settle < 0 {
+			return command.Usagef(cmd, "--settle must not be negative")
+		}
 		s, err := newServer(cfg)
 		if err != nil {
 			return err
@@ -93,7 +96,7 @@ func (s *server) migrate(ctx context.Context, settle time.Duration, progress io.
 	done := []Migration{} // in JSON, none is an empty list
 	all, err := s.definitions.List(ctx, metav1.ListOptions{LabelSelector: crd.LabelManagedBy + "=" + crd.ManagedBy})
 	if err != nil {
-		return done, fmt.Errorf("listing definitions: %w", err)
+		return done, fmt.Errorf("listing definitions, which an administrator may: %w", err)
 	}
 	var failed []error
 	for i := range all.Items {

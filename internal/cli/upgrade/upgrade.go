@@ -48,7 +48,7 @@ For the last it observes every external resource once, as the controllers do eac
 the external systems have to be in reach from here, and you need the right to read all Secrets. What differs now and is not reconciled yet
 shows, too, such as a deletion that has begun. Objects that are paused are not compared.
 
-The exit code is 1 if something would break, and 0 if there are only warnings.`,
+The exit code is 1 if something would break or an external system could not be observed, and 0 if there are only warnings.`,
 		Example: `  bowline upgrade check
   bowline upgrade check --external=false      compare definitions and objects only
   bowline upgrade check --kubeconfig ~/.kube/config -o json | jq '.findings[] | select(.severity == "problem")'`,
@@ -77,6 +77,9 @@ The exit code is 1 if something would break, and 0 if there are only warnings.`,
 		if report.problems() > 0 {
 			return errors.New("the upgrade would break something: see the problems above")
 		}
+		if report.incomplete {
+			return errors.New("not all external systems could be observed: see the warnings above, or leave them out with --external=false")
+		}
 		return nil
 	}
 	return cmd
@@ -90,6 +93,7 @@ type Report struct {
 	Objects     int       `json:"objects"`     // that were read
 	Observed    int       `json:"observed"`    // external resources
 	Findings    []Finding `json:"findings"`
+	incomplete  bool
 }
 
 // A Severity says whether something would break.

@@ -132,6 +132,11 @@ func (l *Leases) Get(ctx context.Context) (first *resourcelock.LeaderElectionRec
 func (l *Leases) noteHolder(one *lease, record *resourcelock.LeaderElectionRecord) {
 	if holder := record.HolderIdentity; holder != "" && holder != l.Identity() && holder != l.holder {
 		l.holder = holder
+		if l.until.Load() != nil {
+			l.log.Info("Another process has taken over the lease, as while this one was frozen: this one changes nothing any more, and ends",
+				"lease", one.Describe(), "holder", holder)
+			return
+		}
 		l.log.Info("Standing by, since another process holds the lease", "lease", one.Describe(), "holder", holder)
 	}
 }
