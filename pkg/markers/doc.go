@@ -32,7 +32,7 @@
 //	+bowline:required                   required in forProvider or initProvider, by value, reference or selector, unless
 //	                                    managementPolicies exclude Create and Update; also in the only item of a list with
 //	                                    MaxItems=1; in an optional struct only if that is set
-//	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra, chosen: see parameters.Rules;
+//	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra, chosen: see Rules of pkg/kind/parameters;
 //	                                    chosen is for unset fields that others change, which must not be late-initialized
 //	+bowline:default=JSON               the value that an empty value of the external system stands for, unless the user sets
 //	                                    the empty value or the observed field is a pointer; not in lists

@@ -32,13 +32,13 @@ func (a *api) completeClass(cmd *cobra.Command) error {
 }
 
 // addClass marks a managed kind, whose class kind is generated from that, and enters the class into kinds.go.
-func (a api) addClass(dir string) error {
+func (a api) addClass(c *change, dir string) error {
 	claim, imported, err := a.claimType(dir)
 	if err != nil {
 		return err
 	}
 	file := a.typesFile(dir)
-	content, err := os.ReadFile(file)
+	content, err := c.read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s does not exist: a class belongs to a managed kind, which bowline create api --role managed makes", file)
 	}
@@ -53,8 +53,8 @@ func (a api) addClass(dir string) error {
 	kind := a.Alias() + "." + a.Kind
 	return errors.Join(
 		os.WriteFile(file, []byte(marked), 0o644),
-		insert(kinds, "imports", imported),
-		insert(kinds, "classes", fmt.Sprintf("provider.ClassOf(&%s{}, &%sClass{}, &%[2]s{}, nil), // nil: the claim has no settings of its own", claim, kind)),
+		c.insert(kinds, "imports", imported),
+		c.insert(kinds, "classes", fmt.Sprintf("provider.ClassOf(&%s{}, &%sClass{}, &%[2]s{}, nil), // nil: the claim has no settings of its own", claim, kind)),
 	)
 }
 

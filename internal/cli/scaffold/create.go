@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -64,11 +65,18 @@ The kind works at once, with one sample setting. Change the types and functions,
 			if err := a.complete(cmd, dir); err != nil {
 				return err
 			}
-			if err := a.add(dir); err != nil {
-				return err
+			c := &change{}
+			err := a.add(c, dir)
+			for _, name := range []string{"go.mod", "go.sum"} { // which generate changes
+				if err == nil {
+					_, err = c.read(filepath.Join(dir, name))
+				}
 			}
-			if err := generate(cmd.Context(), dir); err != nil {
-				return err
+			if err == nil {
+				err = generate(cmd.Context(), dir)
+			}
+			if err != nil {
+				return errors.Join(err, c.undo())
 			}
 			fmt.Fprintf(std.Out, "Kind %s of %s is in %s. Change it, then: make generate test\n", a.Kind, a.APIGroup(), a.typesFile("."))
 			return nil
@@ -105,6 +113,10 @@ func (a *api) complete(cmd *cobra.Command, dir string) error {
 		return command.Usagef(cmd, "--version must be one such as v1alpha1, not %q", a.Version)
 	case !regexp.MustCompile(`^[A-Z][a-zA-Z0-9]{0,50}$`).MatchString(a.Kind):
 		return command.Usagef(cmd, "--kind must be a name in CamelCase such as MessageQueue, not %q", a.Kind)
+	case regexp.MustCompile(`(ProviderConfig|Spec|Status|List|Parameters|Observation|Class)$`).MatchString(a.Kind):
+		return command.Usagef(cmd, "--kind must not end as the names of types that are generated, such as %s: choose another name", a.Kind)
+	case slices.Contains([]string{"internal", "vendor", "testdata", "namespaced", "crds", "m"}, a.SubGroup), regexp.MustCompile(`^v[0-9]`).MatchString(a.SubGroup):
+		return command.Usagef(cmd, "--group cannot be %q, which has a meaning in folders or groups: choose another word", a.SubGroup)
 	case a.SubGroup != "" && len(validation.IsDNS1123Label(a.SubGroup)) > 0:
 		return command.Usagef(cmd, "--group must be one word such as storage, not %q: the group is then storage.%s", a.SubGroup, a.Group)
 	case a.Role != roleManaged && a.Role != roleClaim && a.Role != roleClass:
@@ -137,8 +149,14 @@ func (a api) A() string { return article(a.Noun()) }
 // Plural is the name of the resource.
 func (a api) Plural() string { return plural(strings.ToLower(a.Kind)) }
 
-// Variable is the kind as the name of a Go variable.
-func (a api) Variable() string { return strings.ToLower(a.Kind[:1]) + a.Kind[1:] }
+// Variable is the kind as the beginning of names in Go: HTTPRoute is httpRoute.
+func (a api) Variable() string {
+	capitals := len(a.Kind) - len(strings.TrimLeftFunc(a.Kind, unicode.IsUpper))
+	if capitals > 1 && capitals < len(a.Kind) {
+		capitals--
+	}
+	return strings.ToLower(a.Kind[:capitals]) + a.Kind[capitals:]
+}
 
 // IsNamespaced is true if there is no cluster-scoped kind.
 func (a api) IsNamespaced() bool { return a.Role != roleClaim && a.Scopes == "Namespaced" }
@@ -178,13 +196,13 @@ func (a api) typesFile(dir string) string {
 }
 
 // add writes the files of the kind, and enters it into kinds.go.
-func (a api) add(dir string) error {
+func (a api) add(c *change, dir string) error {
 	if a.Role == roleClass {
-		return a.addClass(dir)
+		return a.addClass(c, dir)
 	}
 	docs, err := filepath.Glob(filepath.Join(dir, a.folder(), "*doc.go"))
 	if err == nil && len(docs) == 0 {
-		err = renderFile("group/doc.go", filepath.Join(dir, a.folder(), "doc.go"), a)
+		err = c.renderFile("group/doc.go", filepath.Join(dir, a.folder(), "doc.go"), a)
 	}
 	if err != nil {
 		return err
@@ -192,23 +210,23 @@ func (a api) add(dir string) error {
 	kinds := filepath.Join(dir, "kinds.go")
 	if a.Role == roleClaim {
 		return errors.Join(
-			renderFile("claim/types.go", a.typesFile(dir), a),
-			insert(kinds, "imports", a.Import()),
-			insert(kinds, "claims", fmt.Sprintf("&%s.%s{},", a.Alias(), a.Kind)),
+			c.renderFile("claim/types.go", a.typesFile(dir), a),
+			c.insert(kinds, "imports", a.Import()),
+			c.insert(kinds, "claims", fmt.Sprintf("&%s.%s{},", a.Alias(), a.Kind)),
 		)
 	}
 	base := strings.ToLower(a.Kind)
 	objects := fmt.Sprintf("&%s.%s{}", a.Alias(), a.Kind)
 	if strings.Contains(a.Scopes, ",") {
 		objects += fmt.Sprintf(", &%s.%s{}", a.alias(true), a.Kind)
-		err = insert(kinds, "imports", a.importOf(a.alias(true), filepath.Join("apis", "namespaced", a.SubGroup, a.Version)))
+		err = c.insert(kinds, "imports", a.importOf(a.alias(true), filepath.Join("apis", "namespaced", a.SubGroup, a.Version)))
 	}
 	return errors.Join(err,
-		renderFile("managed/types.go", a.typesFile(dir), a),
-		renderFile("managed/kind.go", filepath.Join(dir, base+".go"), a),
-		renderFile("managed/kind_test.go", filepath.Join(dir, base+"_test.go"), a),
-		renderFile("managed/example.yaml", filepath.Join(dir, "examples", base+".yaml"), a),
-		insert(kinds, "imports", a.Import()),
-		insert(kinds, "kinds", fmt.Sprintf("kind.Serve(in, %sKind(), %s),", a.Variable(), objects)),
+		c.renderFile("managed/types.go", a.typesFile(dir), a),
+		c.renderFile("managed/kind.go", filepath.Join(dir, base+"_kind.go"), a),
+		c.renderFile("managed/kind_test.go", filepath.Join(dir, base+"_kind_test.go"), a),
+		c.renderFile("managed/example.yaml", filepath.Join(dir, "examples", base+".yaml"), a),
+		c.insert(kinds, "imports", a.Import()),
+		c.insert(kinds, "kinds", fmt.Sprintf("kind.Serve(in, %sKind(), %s),", a.Variable(), objects)),
 	)
 }

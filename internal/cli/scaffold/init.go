@@ -75,7 +75,7 @@ Go must be installed. As long as the module of Bowline is not published, name a 
 	flags.StringVar(&p.Module, "module", "", "Go `module` (default: example.org/provider-NAME)")
 	flags.StringVar(&p.Group, "group", "", "API `group` of the ProviderConfig (default: NAME.example.org)")
 	flags.StringVar(&p.Title, "title", "", "`name` of the external system in sentences (default: NAME with a capital letter)")
-	flags.StringVar(&p.Bowline.Folder, "bowline", "", "`folder` of a checkout of Bowline (default: the published module)")
+	flags.StringVar(&p.Bowline.Folder, "bowline", "", "`folder` of a checkout of Bowline (default: the module of this version, if it is published)")
 	return cmd
 }
 
@@ -95,7 +95,9 @@ func (p *project) complete(cmd *cobra.Command) error {
 		return errors.New("the command go is not installed, which generates and builds the provider: see https://go.dev/dl")
 	}
 	if p.Command, _ = os.Executable(); p.Bowline.Folder == "" {
-		p.Command = "bowline"
+		if p.Command = "bowline"; !regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+`).MatchString(p.Bowline.Version) {
+			return command.Usagef(cmd, "version %s of Bowline is not published: name a checkout of it with --bowline FOLDER", p.Bowline.Version)
+		}
 		return nil
 	}
 	folder, err := filepath.Abs(p.Bowline.Folder)
@@ -113,23 +115,22 @@ func (p *project) write(cmd *cobra.Command, dir string, std command.Streams) err
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("folder %s is not empty: choose another one with --dir", dir)
 	}
-	if err := render("provider", dir, p); err != nil {
-		return err
-	}
 	settings, err := yaml.Marshal(p)
 	if err != nil {
 		return err
 	}
-	if err := writeNew(filepath.Join(dir, projectFile), settings); err != nil {
-		return err
-	}
+	c := &change{}
 	sample := api{project: *p, Kind: "Widget", Version: "v1alpha1", Scopes: "Cluster,Namespaced"}
-	if err := sample.add(dir); err != nil {
-		return err
+	err = c.render("provider", dir, p)
+	if err == nil {
+		err = errors.Join(c.create(filepath.Join(dir, projectFile), settings), sample.add(c, dir))
+	}
+	if err != nil {
+		return errors.Join(err, c.undo())
 	}
 	fmt.Fprintln(std.Err, "Generating code, and looking for the modules that it needs ...")
 	if err := generate(cmd.Context(), dir); err != nil {
-		return fmt.Errorf("%w\nThe files are in %s: once the cause is gone, run make generate there", err, dir)
+		return fmt.Errorf("%w\nThe files are in %s: remove the cause and run make generate there, or remove the folder and begin anew", err, dir)
 	}
 	fmt.Fprintf(std.Out, "Provider %s is in %s.\n\n  cd %s\n  make test   # all tests, on a real API server; the first time takes some minutes\n"+
 		"  make run    # a control plane with the provider\n  %s create api --version v1alpha1 --kind Gadget   # another kind\n", p.Name, dir, dir, p.Command)

@@ -36,15 +36,21 @@ type bowline struct {
 	Folder          string // of a checkout, if the version is not published
 }
 
+// A change is what a command does to a repository. It can be undone, so that a failed command leaves nothing behind.
+type change struct {
+	created []string          // files
+	before  map[string][]byte // content of files that are changed
+}
+
 // render writes a folder of templates into another one, where nothing may be replaced.
-func render(from, to string, data any) error {
+func (c *change) render(from, to string, data any) error {
 	return fs.WalkDir(files, "templates/"+from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(path, "templates/"+from+"/"), suffix)
-		if name == "gitignore" { // the go command would heed one of its own name
-			name = ".gitignore"
+		if name == "gitignore" || name == "dockerignore" { // here, they would have effects
+			name = "." + name
 		}
 		content, err := files.ReadFile(path)
 		if err == nil && strings.HasSuffix(path, suffix) {
@@ -53,12 +59,12 @@ func render(from, to string, data any) error {
 		if err != nil {
 			return err
 		}
-		return writeNew(filepath.Join(to, filepath.FromSlash(name)), content)
+		return c.create(filepath.Join(to, filepath.FromSlash(name)), content)
 	})
 }
 
 // renderFile writes one template into a new file.
-func renderFile(from, to string, data any) error {
+func (c *change) renderFile(from, to string, data any) error {
 	path := "templates/" + from + suffix
 	content, err := files.ReadFile(path)
 	if err == nil {
@@ -67,7 +73,7 @@ func renderFile(from, to string, data any) error {
 	if err != nil {
 		return err
 	}
-	return writeNew(to, content)
+	return c.create(to, content)
 }
 
 func execute(path, text string, data any) ([]byte, error) {
@@ -86,8 +92,8 @@ func execute(path, text string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeNew writes a file that does not exist.
-func writeNew(path string, content []byte) error {
+// create writes a file that does not exist.
+func (c *change) create(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -98,13 +104,26 @@ func writeNew(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
+	c.created = append(c.created, path)
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
 }
 
-// insert writes a line before a marker in a Go file, unless the file has it.
-func insert(path, marker, line string) error {
+// read returns the content of a file, to which undo sets it back.
+func (c *change) read(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
+	if err == nil && c.before[path] == nil {
+		if c.before == nil {
+			c.before = map[string][]byte{}
+		}
+		c.before[path] = content
+	}
+	return content, err
+}
+
+// insert writes a line before a marker in a Go file, unless the file has it.
+func (c *change) insert(path, marker, line string) error {
+	content, err := c.read(path)
 	if err != nil {
 		return err
 	}
@@ -120,6 +139,21 @@ func insert(path, marker, line string) error {
 		return fmt.Errorf("changing %s: %w", path, err)
 	}
 	return os.WriteFile(path, formatted, 0o644)
+}
+
+// undo removes what was created, with folders that are empty then, and restores what was changed.
+func (c *change) undo() error {
+	var all []error
+	for _, path := range c.created {
+		all = append(all, os.Remove(path))
+		for dir := filepath.Dir(path); os.Remove(dir) == nil; dir = filepath.Dir(dir) {
+			continue
+		}
+	}
+	for path, content := range c.before {
+		all = append(all, os.WriteFile(path, content, 0o644))
+	}
+	return errors.Join(all...)
 }
 
 // generate generates what follows from the API types, and completes go.mod: before, since the generator loads the packages of the types, and

@@ -6,6 +6,7 @@ package scaffold
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
@@ -57,6 +59,8 @@ func TestProvider(t *testing.T) {
 	}
 	must(initProvider("acme", "--dir", dir, "--bowline", root))
 	must(createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "Gadget", "--scopes", "Cluster"))
+	must(createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "Type"))
+	must(createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "HTTPClient"))
 	must(createAPI("--dir", dir, "--group", "storage", "--version", "v1beta1", "--kind", "MessageQueue", "--scopes", "Namespaced"))
 	must(createAPI("--dir", dir, "--group", "claims", "--version", "v1", "--kind", "QueueClaim", "--role", "claim"))
 	for _, claim := range []string{"QueueClaim.claims.acme.example.org", "RedisCluster.cache.crossplane.io"} {
@@ -97,6 +101,15 @@ func TestProvider(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a failed command leaves nothing", func(t *testing.T) {
+		before := contents(t, dir)
+		if _, err := createAPI("--dir", dir, "--version", "v1", "--kind", "Gadget"); err == nil {
+			t.Error("the kind exists in another version, whose files have the same names")
+		}
+		if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+			t.Errorf("-before +after:\n%s", diff)
+		}
+	})
 	t.Run("nothing is replaced", func(t *testing.T) {
 		if _, err := createAPI("--dir", dir, "--version", "v1alpha1", "--kind", "Gadget"); err == nil || !strings.Contains(err.Error(), "exists, and nothing is replaced") {
 			t.Errorf("got %v", err)
@@ -105,6 +118,24 @@ func TestProvider(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// contents returns all files below a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // Mistakes are refused before a file is written.
@@ -124,6 +155,9 @@ func TestMistakes(t *testing.T) {
 		"a group of a word":  {initProvider, "acme --group acme", "a domain that is yours"},
 		"no checkout":        {initProvider, "acme --bowline " + project, "is no checkout of Bowline"},
 		"no provider":        {createAPI, "--version v1 --kind K --dir " + filepath.Join(project, "none"), "bowline init provider NAME"},
+		"no published one":   {initProvider, "acme", "is not published"},
+		"a generated name":   {createAPI, "--version v1 --kind DiskSpec --dir " + project, "choose another name"},
+		"a folder's name":    {createAPI, "--version v1 --kind K --group internal --dir " + project, "choose another word"},
 		"a version":          {createAPI, "--version 1 --kind K --dir " + project, "such as v1alpha1"},
 		"a kind":             {createAPI, "--version v1 --kind disk --dir " + project, "CamelCase"},
 		"a role":             {createAPI, "--version v1 --kind K --role class --dir " + project, "--claim RedisCluster.cache.crossplane.io"},
