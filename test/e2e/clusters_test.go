@@ -33,14 +33,15 @@ import (
 func TestHostedCluster(t *testing.T) {
 	t.Parallel()
 	h := newHosted(t)
-	remote, err := h.remote(t.Context(), h.claim.Name)
+	remote, err := h.remote(t.Context(), h.claim.Namespace, h.claim.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := remote.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept}}); err != nil {
 		t.Fatal(err)
 	}
-	h.Eventually(t, within, "the target's Secret opens the cluster", h.opens(h.target.Name))
+	h.Eventually(t, within, "the target's Secret opens the cluster", h.opens(h.target.Namespace, h.target.Name))
+	t.Run("a target of another namespace (N27)", h.share)
 	t.Run("a killed cloud", func(t *testing.T) {
 		before := h.processes(t)
 		h.Kill(t)
@@ -48,7 +49,7 @@ func TestHostedCluster(t *testing.T) {
 			t.Errorf("without the cloud: %v", err)
 		}
 		h.Up(t)
-		h.Eventually(t, within, "the cluster works", h.opens(h.claim.Name))
+		h.Eventually(t, within, "the cluster works", h.opens(h.claim.Namespace, h.claim.Name))
 		if after := h.processes(t); before == "" || after != before {
 			t.Errorf("the server is process %q, and was %q", after, before)
 		}
@@ -83,6 +84,55 @@ type hosted struct {
 	target *workloadv1alpha1.KubernetesTarget
 }
 
+// newTarget returns a target of a namespace for the cluster, whose Secret has the name of the target.
+func (h *hosted) newTarget(namespace string) *workloadv1alpha1.KubernetesTarget {
+	target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "target"}}
+	target.Spec.ResourceReference = &corev1.ObjectReference{
+		APIVersion: computev1alpha3.FavouriteClusterGroupVersionKind.GroupVersion().String(), Kind: computev1alpha3.FavouriteClusterKind,
+		Name: h.claim.Spec.ResourceReference.Name,
+	}
+	target.Spec.WriteConnectionSecretToReference = &xpv1.LocalSecretReference{Name: target.Name}
+	return target
+}
+
+// share gives another namespace a target, which gets nothing before the managed resource consents, and nothing afterwards.
+func (h *hosted) share(t *testing.T) {
+	const other = "reports"
+	target := h.newTarget(other)
+	h.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}, target)
+	consent := func(namespaces string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, namespaces)
+		mg := &computev1alpha3.FavouriteCluster{ObjectMeta: metav1.ObjectMeta{Name: h.claim.Spec.ResourceReference.Name}}
+		if err := h.Client.Patch(t.Context(), mg, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Eventually(t, within, "it is refused", func(ctx context.Context) error {
+		err := h.Client.Get(ctx, client.ObjectKeyFromObject(target), target)
+		if reason := target.GetCondition(xpv1.TypeReady).Reason; err == nil && reason != xpv1.ReasonNotAllowed {
+			err = fmt.Errorf("the reason is %q", reason)
+		}
+		return err
+	})
+	if _, err := h.Secret(t.Context(), other, target.Name); !apierrors.IsNotFound(err) {
+		t.Errorf("without consent, reading its Secret returns %v", err)
+	}
+	consent(other)
+	h.Eventually(t, within, "it opens the cluster", h.opens(other, target.Name))
+	consent("")
+	h.Eventually(t, within, "its Secret is gone", func(ctx context.Context) error {
+		_, err := h.Secret(ctx, other, target.Name)
+		if err == nil {
+			return errors.New("it exists")
+		}
+		return client.IgnoreNotFound(err)
+	})
+	if err := h.Client.Delete(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newHosted(t *testing.T) *hosted {
 	t.Helper()
 	h := &hosted{Plane: plane.New(t)}
@@ -100,19 +150,14 @@ func newHosted(t *testing.T) *hosted {
 		_, err := inspect.Bound(ctx, h.Client, h.claim)
 		return err
 	})
-	h.target = &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "target"}}
-	h.target.Spec.ResourceReference = &corev1.ObjectReference{
-		APIVersion: computev1alpha3.FavouriteClusterGroupVersionKind.GroupVersion().String(), Kind: computev1alpha3.FavouriteClusterKind,
-		Name: h.claim.Spec.ResourceReference.Name,
-	}
-	h.target.Spec.WriteConnectionSecretToReference = &xpv1.LocalSecretReference{Name: h.target.Name}
+	h.target = h.newTarget(team)
 	h.Create(t, h.target)
 	return h
 }
 
-// remote returns a client that has only what a Secret of the team has.
-func (h *hosted) remote(ctx context.Context, secret string) (client.Client, error) {
-	data, err := h.Secret(ctx, h.claim.Namespace, secret)
+// remote returns a client that has only what a Secret has.
+func (h *hosted) remote(ctx context.Context, namespace, secret string) (client.Client, error) {
+	data, err := h.Secret(ctx, namespace, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +169,10 @@ func (h *hosted) remote(ctx context.Context, secret string) (client.Client, erro
 	return client.New(config, client.Options{})
 }
 
-// opens checks that a Secret of the team opens the cluster, which has what was stored there.
-func (h *hosted) opens(secret string) func(context.Context) error {
+// opens checks that a Secret opens the cluster, which has what was stored there.
+func (h *hosted) opens(namespace, secret string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		remote, err := h.remote(ctx, secret)
+		remote, err := h.remote(ctx, namespace, secret)
 		if err != nil {
 			return err
 		}
@@ -170,6 +215,6 @@ func (h *hosted) rotate(t *testing.T, former client.Client) {
 		t.Fatal(err)
 	}
 	h.Eventually(t, within, "both Secrets have the new token", func(ctx context.Context) error {
-		return errors.Join(h.opens(h.claim.Name)(ctx), h.opens(h.target.Name)(ctx))
+		return errors.Join(h.opens(h.claim.Namespace, h.claim.Name)(ctx), h.opens(h.target.Namespace, h.target.Name)(ctx))
 	})
 }

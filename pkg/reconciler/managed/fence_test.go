@@ -42,7 +42,7 @@ func TestFrozen(t *testing.T) {
 			soon, func(*stage) { lost = false }, later(time.Minute), pass, calls(verb, 1)}
 	}
 	play(t, scripts{
-		"a creation of a known name (N87)":      late(),
+		"a creation of a known name (N40, N87)": late(),
 		"a creation that can be repeated (N87)": late(replays),
 		"a creation that can be found (N87)":    late(findable),
 		"a creation in the background (N87)":    {inBackground, frozen(16 * time.Second), passes(2), calls("Create", 0), resources(0)},
@@ -51,8 +51,8 @@ func TestFrozen(t *testing.T) {
 			holds("each attempt has a mark", func(s *stage) bool {
 				return meta.GetExternalCreatePending(s.thing()).Equal(s.clock)
 			})},
-		"an update without the lease (N87)":  leaves("Update", size(2)),
-		"a deletion without the lease (N87)": leaves("Delete", deleted),
-		"a creation without the lease (N87)": {with(managed.WithFence(func() error { return fence.Late("the lease is lost") })), pass, resources(0), soon},
+		"an update without the lease (N40, N87)":  leaves("Update", size(2)),
+		"a deletion without the lease (N40, N87)": leaves("Delete", deleted),
+		"a creation without the lease (N40, N87)": {with(managed.WithFence(func() error { return fence.Late("the lease is lost") })), pass, resources(0), soon},
 	})
 }
