@@ -6,6 +6,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -95,6 +96,14 @@ func (o *Output) Print(w io.Writer, value any, other func(io.Writer, string) err
 		return err
 	}
 	return other(w, o.format)
+}
+
+// JoinFirst joins some errors, and says how many it left out.
+func JoinFirst(most int, errs []error) error {
+	if more := len(errs) - most; more > 0 {
+		errs = append(errs[:most:most], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(errs...)
 }
 
 // WriteJSON writes indented JSON.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/outside"
@@ -127,11 +128,8 @@ func (s *search) incomplete() error {
 		fmt.Fprintf(s.progress, "Not searched, since their names are chosen before they are created, or because there is no search: %s\n", strings.Join(kinds, ", "))
 	}
 	slices.SortFunc(s.failed, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	if more := len(s.failed) - shownErrors; more > 0 {
-		s.failed = append(s.failed[:shownErrors], fmt.Errorf("and %d more", more))
-	}
 	if len(s.failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("not everything was searched:\n%w", errors.Join(s.failed...))
+	return fmt.Errorf("not everything was searched:\n%w", command.JoinFirst(shownErrors, s.failed))
 }

@@ -202,7 +202,7 @@ func (a api) add(c *change, dir string) error {
 	}
 	docs, err := filepath.Glob(filepath.Join(dir, a.folder(), "*doc.go"))
 	if err == nil && len(docs) == 0 {
-		err = c.renderFile("group/doc.go", filepath.Join(dir, a.folder(), "doc.go"), a)
+		err = c.renderFile("group/doc.go"+suffix, filepath.Join(dir, a.folder(), "doc.go"), a)
 	}
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (a api) add(c *change, dir string) error {
 	kinds := filepath.Join(dir, "kinds.go")
 	if a.Role == roleClaim {
 		return errors.Join(
-			c.renderFile("claim/types.go", a.typesFile(dir), a),
+			c.renderFile("claim/types.go"+suffix, a.typesFile(dir), a),
 			c.insert(kinds, "imports", a.Import()),
 			c.insert(kinds, "claims", fmt.Sprintf("&%s.%s{},", a.Alias(), a.Kind)),
 		)
@@ -222,10 +222,10 @@ func (a api) add(c *change, dir string) error {
 		err = c.insert(kinds, "imports", a.importOf(a.alias(true), filepath.Join("apis", "namespaced", a.SubGroup, a.Version)))
 	}
 	return errors.Join(err,
-		c.renderFile("managed/types.go", a.typesFile(dir), a),
-		c.renderFile("managed/kind.go", filepath.Join(dir, base+"_kind.go"), a),
-		c.renderFile("managed/kind_test.go", filepath.Join(dir, base+"_kind_test.go"), a),
-		c.renderFile("managed/example.yaml", filepath.Join(dir, "examples", base+".yaml"), a),
+		c.renderFile("managed/types.go"+suffix, a.typesFile(dir), a),
+		c.renderFile("managed/kind.go"+suffix, filepath.Join(dir, base+"_kind.go"), a),
+		c.renderFile("managed/kind_test.go"+suffix, filepath.Join(dir, base+"_kind_test.go"), a),
+		c.renderFile("managed/example.yaml"+suffix, filepath.Join(dir, "examples", base+".yaml"), a),
 		c.insert(kinds, "imports", a.Import()),
 		c.insert(kinds, "kinds", fmt.Sprintf("kind.Serve(in, %sKind(), %s),", a.Variable(), objects)),
 	)

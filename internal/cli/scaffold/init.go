@@ -104,10 +104,12 @@ func (p *project) complete(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if content, err := os.ReadFile(filepath.Join(folder, "go.mod")); err != nil || !strings.HasPrefix(string(content), "module "+p.Bowline.Module+"\n") {
+	content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	if err != nil || !strings.HasPrefix(string(content), "module "+p.Bowline.Module+"\n") {
 		return command.Usagef(cmd, "%s is no checkout of Bowline: it has no go.mod of module %s", folder, p.Bowline.Module)
 	}
-	p.Bowline.Folder, p.Bowline.Version = folder, "v0.0.0"
+	_, requirements, _ := strings.Cut(string(content), "\nrequire ")
+	p.Bowline.Folder, p.Bowline.Version, p.Bowline.Requirements = folder, "v0.0.0", "require "+requirements
 	return nil
 }
 
@@ -124,6 +126,9 @@ func (p *project) write(cmd *cobra.Command, dir string, std command.Streams) err
 	err = c.render("provider", dir, p)
 	if err == nil {
 		err = errors.Join(c.create(filepath.Join(dir, projectFile), settings), sample.add(c, dir))
+	}
+	if sums, readErr := os.ReadFile(filepath.Join(p.Bowline.Folder, "go.sum")); err == nil && p.Bowline.Folder != "" {
+		err = cmp.Or(readErr, c.create(filepath.Join(dir, "go.sum"), sums))
 	}
 	if err != nil {
 		return errors.Join(err, c.undo())

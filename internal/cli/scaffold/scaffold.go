@@ -34,6 +34,7 @@ const suffix = ".tmpl"
 type bowline struct {
 	Module, Version string
 	Folder          string // of a checkout, if the version is not published
+	Requirements    string // those in its go.mod: the versions that it is tested with, of which go mod tidy keeps what is needed
 }
 
 // A change is what a command does to a repository. It can be undone, so that a failed command leaves nothing behind.
@@ -52,23 +53,15 @@ func (c *change) render(from, to string, data any) error {
 		if name == "gitignore" || name == "dockerignore" { // here, they would have effects
 			name = "." + name
 		}
-		content, err := files.ReadFile(path)
-		if err == nil && strings.HasSuffix(path, suffix) {
-			content, err = execute(path, string(content), data)
-		}
-		if err != nil {
-			return err
-		}
-		return c.create(filepath.Join(to, filepath.FromSlash(name)), content)
+		return c.renderFile(strings.TrimPrefix(path, "templates/"), filepath.Join(to, filepath.FromSlash(name)), data)
 	})
 }
 
-// renderFile writes one template into a new file.
+// renderFile writes one file into a new one.
 func (c *change) renderFile(from, to string, data any) error {
-	path := "templates/" + from + suffix
-	content, err := files.ReadFile(path)
-	if err == nil {
-		content, err = execute(path, string(content), data)
+	content, err := files.ReadFile("templates/" + from)
+	if err == nil && strings.HasSuffix(from, suffix) {
+		content, err = execute(from, string(content), data)
 	}
 	if err != nil {
 		return err

@@ -175,10 +175,7 @@ func (s *server) storeAgain(ctx context.Context, d *apiextensionsv1.CustomResour
 		})
 	}
 	err = work.Wait()
-	if len(refused) > shownErrors {
-		refused = append(refused[:shownErrors], fmt.Errorf("and %d more", len(refused)-shownErrors))
-	}
-	return written, errors.Join(append(refused, err)...)
+	return written, errors.Join(command.JoinFirst(shownErrors, refused), err)
 }
 
 func storageVersion(d *apiextensionsv1.CustomResourceDefinition) string {
