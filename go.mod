@@ -56,6 +56,7 @@ require (
 	k8s.io/kubectl v0.36.3
 	k8s.io/sample-apiserver v0.36.3
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
+	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/controller-tools v0.20.1
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3
 )

@@ -12,6 +12,8 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/reconciler/application"
+	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/class"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -65,6 +67,18 @@ If the condition Ready of a class is not True, its reason is this, ProviderConfi
 that of its ProviderConfig.
 `
 
+const workloads = `
+## Applications
+
+If the condition Ready of a KubernetesApplication is not True, its reason is one of these. The others are in events.
+`
+
+const objects = `
+## Objects of applications
+
+If the condition Ready of a KubernetesApplicationResource is not True, its reason is one of these. The others are in events.
+`
+
 func main() {
 	var causes []event.Explanation
 	for _, e := range failure.Explanations() {
@@ -75,6 +89,7 @@ func main() {
 		introduction string
 		reasons      []event.Explanation
 	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claim.Reasons()}, {targets, target.Reasons()},
+		{workloads, application.Reasons()}, {objects, applicationresource.Reasons()},
 		{configs, providerconfig.Reasons()}, {classes, class.Reasons()}} {
 		fmt.Fprint(&page, section.introduction, "\n| Reason | Meaning | What to do |\n|---|---|---|\n")
 		for _, r := range section.reasons {

@@ -7,19 +7,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
-
-// createTimeout bounds Factory.New.
-const createTimeout = 30 * time.Second
 
 // A Pool holds the clients of one external system in one manager, one for each ProviderConfig in use. It is safe for
 // concurrent use.
@@ -28,9 +23,7 @@ type Pool[C any] struct {
 	forbidden bool // Factory.ForbiddenIsRefusal
 	create    func(context.Context, *config, *limits.Limiter) (C, error)
 	lend      func(C) C // Factory.Lend
-	clients   *cache[C]
-
-	renewing sync.Mutex // held from reading a ProviderConfig until its client is replaced
+	shared    *Shared[C]
 }
 
 // A Lease is a client in use by one reconcile. An external client that embeds it returns it at the end of the reconcile, uses
@@ -72,61 +65,39 @@ func (l *Lease[C]) Disconnect(context.Context) error {
 // change (R227 to R229, N2). Errors are classified by package failure, as ProviderConfigUnavailable unless Factory.New
 // classifies them.
 func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], error) {
-	config, err := p.registry.find(ctx, mg)
-	if err != nil {
-		return nil, err
-	}
-	shared := p.clients.get(config.key, config.version)
-	if shared == nil {
-		if config, shared, err = p.renew(ctx, mg); err != nil {
-			return nil, err
+	var config *config
+	client, release, err := p.shared.Get(ctx, func() (w Wanted[C], err error) {
+		if config, err = p.registry.find(ctx, mg); err != nil {
+			return w, err
 		}
-	}
-	client, err := shared.wait(ctx)
-	if err != nil {
-		p.clients.release(shared)
+		bounds := limits.FromSpec(config.Limits)
+		bounds.ForbiddenIsRefusal = p.forbidden
+		return Wanted[C]{Key: config.key, Version: config.version, Limits: bounds, New: func(ctx context.Context, by *limits.Limiter) (C, error) {
+			return p.create(ctx, config, by)
+		}}, nil
+	})
+	switch {
+	case config == nil:
+		return nil, err
+	case err != nil:
 		return nil, failure.Default(failure.ProviderConfigUnavailable, config.cannotCreate(err))
 	}
 	if p.lend != nil {
 		client = p.lend(client)
 	}
-	release := sync.OnceFunc(func() { p.clients.release(shared) })
 	return &Lease[C]{
 		Client: client, adoption: config.adoption(mg.GetNamespace()), pollInterval: config.pollInterval(), secrets: config.secretValues(),
 		release: release,
 	}, nil
 }
 
-// renew reads the ProviderConfig again, one caller at a time, so that a newer client is never replaced by an older one.
-func (p *Pool[C]) renew(ctx context.Context, mg resource.Managed) (*config, *entry[C], error) {
-	p.renewing.Lock()
-	defer p.renewing.Unlock()
-	config, err := p.registry.find(ctx, mg)
-	if err != nil {
-		return nil, nil, err
-	}
-	if shared := p.clients.get(config.key, config.version); shared != nil {
-		return config, shared, nil
-	}
-	bounds := limits.FromSpec(config.Limits)
-	bounds.ForbiddenIsRefusal = p.forbidden
-	limiter := p.registry.limits.For(config.key, config.version, bounds)
-	shared := p.clients.replace(config.key, config.version)
-	p.clients.fill(shared, func() (C, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
-		defer cancel()
-		return p.create(ctx, config, limiter)
-	})
-	return config, shared, nil
-}
-
 func (p *Pool[C]) failure(key limits.Key, from limits.Version) error {
-	return p.clients.failure(key, from)
+	return p.shared.clients.failure(key, from)
 }
 
-func (p *Pool[C]) forget(key limits.Key) { p.clients.forget(key) }
+func (p *Pool[C]) forget(key limits.Key) { p.shared.clients.forget(key) }
 
-func (p *Pool[C]) stop() { p.clients.stop() }
+func (p *Pool[C]) stop() { p.shared.Stop() }
 
 const (
 	defaultTimeout = 30 * time.Second
@@ -193,7 +164,8 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 	}
 	p := &Pool[C]{
 		registry: r, forbidden: f.ForbiddenIsRefusal, lend: f.Lend,
-		clients: newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.panicked, func(key limits.Key) { r.healthChanged(key, false) }),
+		shared: &Shared[C]{limits: r.limits, clients: newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.panicked,
+			func(key limits.Key) { r.healthChanged(key, false) })},
 	}
 	p.create = func(ctx context.Context, config *config, by *limits.Limiter) (client C, err error) {
 		c := Connection[S]{
@@ -206,205 +178,4 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 		return f.New(ctx, c)
 	}
 	return p
-}
-
-// errorBackoff is how long the error of Factory.New is returned before New is called again.
-const errorBackoff = time.Second
-
-// A cache holds one client for each ProviderConfig. Clients are counted by reference: a replaced client is closed when its last
-// user releases it, a current one when idle for a while. It is safe for concurrent use, and by hand because caches of libraries
-// close a client on eviction, also in use.
-type cache[C any] struct {
-	idle     time.Duration
-	closer   func(C)                           // may be nil
-	panicked func(key limits.Key, call string) // records a panic of the provider's code, which is recovered
-	changed  func(key limits.Key)              // reports that failure returns something else
-
-	mu      sync.Mutex
-	entries map[limits.Key]*entry[C]
-	stopped bool
-}
-
-// An entry is a client that all holders of a reference share.
-type entry[C any] struct {
-	key   limits.Key
-	from  limits.Version
-	ready chan struct{} // closed once the next three are set
-
-	client   C
-	err      error
-	failedAt time.Time
-
-	before error // of the last attempt from the same version
-	// The lock of the cache guards the rest.
-	retired bool        // replaced or forgotten: closed with its last reference
-	users   int         // creating the client counts as one
-	idle    *time.Timer // closes the client; set while there are no users
-}
-
-func newCache[C any](idle time.Duration, closer func(C), panicked func(limits.Key, string), changed func(limits.Key)) *cache[C] {
-	return &cache[C]{idle: idle, closer: closer, panicked: panicked, changed: changed, entries: map[limits.Key]*entry[C]{}}
-}
-
-// failure returns why the last attempt to create a client from this version failed.
-func (c *cache[C]) failure(key limits.Key, from limits.Version) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.entries[key]; e != nil && e.from == from {
-		return e.failure()
-	}
-	return nil
-}
-
-// get returns the client created from this version, nil if there is none. The caller releases it.
-func (c *cache[C]) get(key limits.Key, from limits.Version) *entry[C] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entries[key]
-	if e == nil || e.from != from || e.failed() {
-		return nil
-	}
-	e.users++
-	if e.idle != nil {
-		e.idle.Stop()
-	}
-	return e
-}
-
-// replace adds a client that fill creates and the caller releases.
-func (c *cache[C]) replace(key limits.Key, from limits.Version) *entry[C] {
-	e := &entry[C]{key: key, from: from, ready: make(chan struct{}), users: 2} // the caller and fill
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old := c.entries[key]; old != nil {
-		if old.from == from {
-			e.before = old.failure()
-		}
-		if c.remove(key, old) {
-			go c.close(old)
-		}
-	}
-	c.entries[key] = e
-	if c.stopped {
-		c.remove(key, e)
-	}
-	return e
-}
-
-// fill creates the client in the background.
-func (c *cache[C]) fill(e *entry[C], create func() (C, error)) {
-	go func() {
-		defer c.release(e)
-		defer func() {
-			close(e.ready)
-			if (e.err == nil) != (e.before == nil) {
-				c.changed(e.key)
-			}
-		}()
-		defer func() {
-			if recover() != nil {
-				c.panicked(e.key, "New")
-				e.err = errors.New("the provider's code panicked: see the controller's log")
-			}
-			e.failedAt = time.Now()
-		}()
-		e.client, e.err = create()
-	}()
-}
-
-// failure returns why the client could not be created; while it is being created, why the last one could not.
-func (e *entry[C]) failure() error {
-	select {
-	case <-e.ready:
-		return e.err
-	default:
-		return e.before
-	}
-}
-
-// wait returns the client once it is created, or the error of creating it.
-func (e *entry[C]) wait(ctx context.Context) (client C, err error) {
-	select {
-	case <-e.ready:
-		return e.client, e.err
-	case <-ctx.Done():
-		return client, ctx.Err()
-	}
-}
-
-// failed is true if the client could not be created and it is time to try again.
-func (e *entry[C]) failed() bool {
-	select {
-	case <-e.ready:
-		return e.err != nil && time.Since(e.failedAt) >= errorBackoff
-	default:
-		return false
-	}
-}
-
-// release returns a client. The last user of a retired one closes it.
-func (c *cache[C]) release(e *entry[C]) {
-	c.mu.Lock()
-	e.users--
-	unused, retired := e.users == 0, e.retired
-	if unused && !retired {
-		e.idle = time.AfterFunc(c.idle, func() {
-			c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 })
-		})
-	}
-	c.mu.Unlock()
-	if unused && retired {
-		c.close(e)
-	}
-}
-
-// forget retires the client of a ProviderConfig. It does not wait for Close, which may call the external system.
-func (c *cache[C]) forget(key limits.Key) {
-	go c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key })
-}
-
-// stop retires all clients, also those that are added later. Those in use are closed by their last users.
-func (c *cache[C]) stop() {
-	c.mu.Lock()
-	c.stopped = true
-	c.mu.Unlock()
-	c.retire(func(limits.Key, *entry[C]) bool { return true })
-}
-
-// retire removes clients from the cache and closes those without users.
-func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) {
-	var unused []*entry[C]
-	c.mu.Lock()
-	for key, e := range c.entries {
-		if which(key, e) && c.remove(key, e) {
-			unused = append(unused, e)
-		}
-	}
-	c.mu.Unlock()
-	for _, e := range unused {
-		c.close(e)
-	}
-}
-
-// remove retires one client, which the caller has to close if it is unused. The caller holds the lock.
-func (c *cache[C]) remove(key limits.Key, e *entry[C]) (unused bool) {
-	delete(c.entries, key)
-	e.retired = true
-	if e.users > 0 {
-		return false
-	}
-	e.idle.Stop()
-	return true
-}
-
-func (c *cache[C]) close(e *entry[C]) {
-	if c.closer == nil || e.err != nil {
-		return
-	}
-	defer func() {
-		if recover() != nil {
-			c.panicked(e.key, "Close")
-		}
-	}()
-	c.closer(e.client)
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package core provides the portable claim and target kinds, and their controllers: one that reports why a claim is not bound, one
-// that connects targets, and one that propagates connection Secrets.
+// that connects targets, one that propagates connection Secrets, and two that run applications in the clusters of targets.
 //
 // The core is a provider without managed kinds. Run it once in an installation, in a manager with the providers that have
 // classes:
@@ -38,5 +38,6 @@ func Provider() provider.Provider {
 		},
 		Targets:           []resource.Target{&workloadv1alpha1.KubernetesTarget{}},
 		PropagatesSecrets: true,
+		RunsWorkloads:     true,
 	}
 }

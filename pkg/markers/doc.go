@@ -15,6 +15,7 @@
 //
 //	+bowline:scopes=Cluster,Namespaced  one or both
 //	+bowline:providerconfig             a provider configuration whose spec does not embed xpv1.ProviderSpec
+//	+bowline:workload                   what runs in the cluster of a target: namespaced, with conditions
 //	+bowline:class=Kind.group,…         the cluster-scoped managed kind K has a class, KClass, which satisfies these claim
 //	                                    kinds; the first one is a label of its definition. It has the same settings, but
 //	                                    none of them is immutable (R277)

@@ -63,7 +63,9 @@ type Provider struct {
 	// PropagatesSecrets makes the provider propagate connection Secrets to claims, for all kinds of all providers (R7). One
 	// provider of an installation does it: the core.
 	PropagatesSecrets bool
-	Options           []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
+	// RunsWorkloads makes the provider run the applications of targets (K80). One provider of an installation does it: the core.
+	RunsWorkloads bool
+	Options       []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
 	// Credentials offer environment variables and files of the process to ProviderConfigs. Default: none.
 	Credentials []credentials.Option
 	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to

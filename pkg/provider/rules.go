@@ -19,7 +19,7 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving rules: %w", err)
 	}
-	return slices.Concat(resourcesOf(l.configs).Reconcile(), resourcesOf(l.kinds).Reconcile(), l.claimRules(), l.targetRules(), p.ExtraRules), nil
+	return slices.Concat(resourcesOf(l.configs).Reconcile(), resourcesOf(l.kinds).Reconcile(), l.claimRules(), l.targetRules(), p.workloadRules(), p.ExtraRules), nil
 }
 
 // claimRules are for the controllers of claims, which also count the claims of a class.
@@ -49,7 +49,18 @@ func (l *layout) targetRules() []rbacv1.PolicyRule {
 	if len(targets) == 0 {
 		return nil
 	}
-	return append(targets.Reconcile(), grants.Core("secrets", "delete"), grants.Core("resourcequotas", "list", "watch"))
+	rules := append(targets.Reconcile(), grants.Core("secrets", "delete"), grants.Core("resourcequotas", "list", "watch"))
+	return append(rules, grants.Resources{targetKind.Group: {"kubernetesapplicationresources"}}.Allow("list")...) // a target in use is kept
+}
+
+// workloadRules are for the controllers of applications.
+func (p Provider) workloadRules() []rbacv1.PolicyRule {
+	if !p.RunsWorkloads {
+		return nil
+	}
+	const resources = "kubernetesapplicationresources"
+	all := grants.Resources{targetKind.Group: {"kubernetesapplications", resources}}
+	return append(all.Reconcile(), grants.Resources{targetKind.Group: {resources}}.Allow("create", "delete")...)
 }
 
 // CommonRules are the permissions that the controllers of every provider need in all namespaces.

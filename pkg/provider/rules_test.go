@@ -73,6 +73,7 @@ func TestRules(t *testing.T) {
 			"list providerconfigs.depot.test.bowline.dev", "list secrets",
 			// By the controller of targets, which provider.NewManager adds.
 			"get " + targets, "list " + targets, "watch " + targets, "patch " + targets, "patch " + targets + "/status",
+			"list kubernetesapplicationresources.workload.crossplane.io",
 			"delete secrets", "list resourcequotas", "watch resourcequotas",
 		}
 		used := made(t, registry)

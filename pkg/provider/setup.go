@@ -18,9 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/reconciler/application"
+	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
@@ -157,10 +160,24 @@ func (s *Setup) addClaims() error {
 			return err
 		}
 	}
+	if s.provider.RunsWorkloads {
+		if err := s.addWorkloads(); err != nil {
+			return err
+		}
+	}
 	if s.provider.PropagatesSecrets {
 		return secret.NewReconciler(s.mgr).SetupWithManager(s.mgr)
 	}
 	return nil
+}
+
+// addWorkloads adds the controllers of applications and of their objects.
+func (s *Setup) addWorkloads() error {
+	if err := application.NewReconciler(s.mgr).SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
+		return err
+	}
+	objects := applicationresource.NewReconciler(s.mgr, s.clients.Secrets())
+	return objects.SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind))
 }
 
 var errStandby = errors.New("another process leads")

@@ -192,15 +192,20 @@ func (s *stage) Close() {
 		if err := s.Client.List(ctx, list); err != nil {
 			s.t.Error(err)
 		}
-		_ = apimeta.EachListItem(list, func(item runtime.Object) error {
-			o := item.(client.Object)
-			if o.GetNamespace() != s.Namespace && !strings.HasPrefix(o.GetName(), s.Prefix) {
-				return nil
-			}
-			return testkit.Remove(ctx, s.Client, o)
-		})
+		s.removeAll(ctx, list)
 	}
 	_ = s.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(s.Namespace))
+}
+
+// removeAll deletes those objects of a list that are the stage's, whatever their finalizers.
+func (s *stage) removeAll(ctx context.Context, list client.ObjectList) {
+	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
+		o := item.(client.Object)
+		if o.GetNamespace() != s.Namespace && !strings.HasPrefix(o.GetName(), s.Prefix) {
+			return nil
+		}
+		return testkit.Remove(ctx, s.Client, o)
+	})
 }
 
 func (s *stage) create(objects ...client.Object) {

@@ -34,6 +34,7 @@ func (s *targetStage) start(kinds ...resource.ManagedKind) {
 	access := s.as(
 		rbacv1.PolicyRule{APIGroups: []string{workloadv1alpha1.Group}, Resources: []string{"kubernetestargets"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{workloadv1alpha1.Group}, Resources: []string{"kubernetestargets/status"}, Verbs: []string{"patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{workloadv1alpha1.Group}, Resources: []string{"kubernetesapplicationresources"}, Verbs: []string{"list"}},
 		rbacv1.PolicyRule{APIGroups: []string{shop.Group}, Resources: []string{"items"}, Verbs: []string{"get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: all},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}})

@@ -12,6 +12,22 @@ import (
 // A KubernetesTargetSpec names the managed resource to connect to.
 type KubernetesTargetSpec struct {
 	xpv1.TargetSpec `json:",inline"`
+	// AllowedKinds lists what applications may have in the cluster: each as <Kind> of the core group, <Kind>.<group>, or *.<group> for all
+	// kinds of a group. Copies of Secrets need Secret. Default: all that the credentials permit.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	AllowedKinds []string `json:"allowedKinds,omitempty"`
+	// AllowedNamespaces lists the namespaces of the cluster in which applications may have objects. Objects without a namespace are
+	// refused then, except these namespaces themselves. Default: all that the credentials permit.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	AllowedNamespaces []string `json:"allowedNamespaces,omitempty"`
 }
 
 // A KubernetesTarget gives your namespace access to an existing managed resource, usually a Kubernetes cluster for your

@@ -15,6 +15,24 @@ import (
 )
 
 // SetConditions satisfies resource.Conditioned.
+func (r *KubernetesApplication) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *KubernetesApplication) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetConditions satisfies resource.Conditioned.
+func (r *KubernetesApplicationResource) SetConditions(c ...xpv1.Condition) {
+	r.Status.SetConditions(c...)
+}
+
+// GetCondition satisfies resource.Conditioned.
+func (r *KubernetesApplicationResource) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetConditions satisfies resource.Conditioned.
 func (r *KubernetesTarget) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
 
 // GetCondition satisfies resource.Conditioned.

@@ -21,6 +21,20 @@ const Group = "workload.crossplane.io"
 // GroupVersion is the API group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
+// Kind metadata of KubernetesApplication (A70).
+var (
+	KubernetesApplicationKind             = reflect.TypeOf(KubernetesApplication{}).Name()
+	KubernetesApplicationKindAPIVersion   = KubernetesApplicationKind + "." + GroupVersion.String()
+	KubernetesApplicationGroupVersionKind = GroupVersion.WithKind(KubernetesApplicationKind)
+)
+
+// Kind metadata of KubernetesApplicationResource (A70).
+var (
+	KubernetesApplicationResourceKind             = reflect.TypeOf(KubernetesApplicationResource{}).Name()
+	KubernetesApplicationResourceKindAPIVersion   = KubernetesApplicationResourceKind + "." + GroupVersion.String()
+	KubernetesApplicationResourceGroupVersionKind = GroupVersion.WithKind(KubernetesApplicationResourceKind)
+)
+
 // Kind metadata of KubernetesTarget (A70).
 var (
 	KubernetesTargetKind             = reflect.TypeOf(KubernetesTarget{}).Name()
@@ -31,6 +45,8 @@ var (
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
+		&KubernetesApplication{}, &KubernetesApplicationList{},
+		&KubernetesApplicationResource{}, &KubernetesApplicationResourceList{},
 		&KubernetesTarget{}, &KubernetesTargetList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -9,6 +9,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// KubernetesApplicationList contains a list of KubernetesApplication.
+//
+// +kubebuilder:object:root=true
+type KubernetesApplicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []KubernetesApplication `json:"items"`
+}
+
+// KubernetesApplicationResourceList contains a list of KubernetesApplicationResource.
+//
+// +kubebuilder:object:root=true
+type KubernetesApplicationResourceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []KubernetesApplicationResource `json:"items"`
+}
+
 // KubernetesTargetList contains a list of KubernetesTarget.
 //
 // +kubebuilder:object:root=true

@@ -4,7 +4,8 @@
 // Package personas derives the cluster roles of people from the definitions of kinds.
 //
 //	           claims,  classes   managed resources and configurations   Secrets
-//	           targets            cluster-scoped      namespaced
+//	           targets,           cluster-scoped      namespaced
+//	           workloads
 //	view       read     read      -                   -                  -
 //	edit       write    read      -                   -                  read
 //	admin      write    write     write               read               read
@@ -46,7 +47,7 @@ const (
 )
 
 // Roles returns the cluster roles for the kinds of these definitions, by their categories. A kind without one of the categories claims,
-// targets, classes, managed and provider is in no role.
+// targets, workloads, classes, managed and provider is in no role.
 func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
 	k := classify(definitions)
 	return []rbacv1.ClusterRole{
@@ -92,11 +93,11 @@ func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterR
 
 // kinds are the resources of each role, by API group.
 type kinds struct {
-	claims, classes           byGroup // targets count as claims: teams write them
+	claims, classes           byGroup // targets and workloads count as claims: teams write them
 	clusterScoped, namespaced byGroup // managed resources and their configurations
 }
 
-// WrittenByTeams is true for a kind whose objects a team may create in its namespaces: claims and targets.
+// WrittenByTeams is true for a kind whose objects a team may create in its namespaces: claims, targets and workloads.
 func WrittenByTeams(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Scope == apiextensionsv1.NamespaceScoped && len(classify([]*apiextensionsv1.CustomResourceDefinition{d}).claims) > 0
 }
@@ -113,7 +114,7 @@ func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 			in = k.namespaced
 		case is("classes"):
 			in = k.classes
-		case is("claims"), is("targets"):
+		case is("claims"), is("targets"), is("workloads"):
 			in = k.claims
 		default:
 			continue

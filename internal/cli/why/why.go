@@ -26,6 +26,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/application"
+	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/class"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -239,7 +241,8 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 			return explain(e.Reason, e.Meaning, e.Action)
 		}
 	}
-	for _, e := range slices.Concat(managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons()) {
+	for _, e := range slices.Concat(managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons(),
+		application.Reasons(), applicationresource.Reasons()) {
 		if xpv1.ConditionReason(e.Reason) == reason {
 			return e
 		}

@@ -228,6 +228,7 @@ func withDefault(to map[string]string, key, value string) map[string]string {
 func categories(k *model.Kind, config string, known bool) []string {
 	all := map[model.Role][]string{
 		model.Claim: {"claim", "claims"}, model.Class: {"class", "classes"}, model.Target: {"target", "targets"},
+		model.Workload: {"workload", "workloads"},
 	}[k.Role]
 	if all != nil || !known {
 		return all
@@ -288,6 +289,10 @@ func defaultColumns(k *model.Kind) (before, after []column) {
 			{Name: "MAX", Type: "integer", JSONPath: ".specTemplate.claims.max"},
 			{Name: "DEFAULT", Type: "string", JSONPath: `.metadata.annotations.resourceclass\.crossplane\.io/is-default-class`},
 		}...), []column{age}
+	case model.Workload:
+		return []column{
+			{Name: "STATE", Type: "string", JSONPath: ".status.state"}, {Name: "TARGET", Type: "string", JSONPath: ".spec.targetRef.name"}, ready,
+		}, []column{age}
 	case model.Target:
 		return []column{
 			{Name: "RESOURCE", Type: "string", JSONPath: ".spec.clusterRef.name"},

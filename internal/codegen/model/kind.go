@@ -35,6 +35,7 @@ const (
 	Claim          Role = "claim"
 	Class          Role = "class"
 	Target         Role = "target"
+	Workload       Role = "workload"
 )
 
 // recognitions is the table to extend when a role is added: what the spec, or the template of specs, embeds.
@@ -121,6 +122,8 @@ func readKind(s *Struct) *Kind {
 	switch {
 	case s.Comment.Has("bowline:providerconfig"):
 		k.Role = ProviderConfig
+	case s.Comment.Has("bowline:workload"):
+		k.Role, k.Scope = Workload, Namespaced
 	case spec == nil && s.Field("SpecTemplate") != nil:
 		k.Role = Class
 	case spec == nil && len(scopes) > 0:

@@ -191,7 +191,10 @@ func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Out
 	}
 	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
 	ready, synced, state := s.ready(of, r, o), xpv1.ReconcileSuccess(), o.State()
-	if o.Err != nil { // without what only the platform team may read
+	switch {
+	case o.End == Pause:
+		synced = o.Synced()
+	case o.Err != nil: // without what only the platform team may read
 		synced = xpv1.ReconcileError(errors.New(failure.Of(o.Err).Message))
 	}
 	written, err := Report(ctx, s.Client, of, func() {
@@ -245,6 +248,8 @@ func (s *TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 		return xpv1.Deleting().WithMessage(o.Message)
 	case o.End == Wait, o.End == Reject:
 		return o.Ready()
+	case o.End == Pause && was.Reason != "":
+		return was
 	case o.End == Continue:
 		return xpv1.Available().WithMessage(r.Remark)
 	case was.Reason == "", was.Reason == s.Pending:
@@ -260,6 +265,8 @@ func (s *TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 
 func (s *TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
 	switch {
+	case o.End == Pause:
+		return o.Event()
 	case o.End == Continue && r.Warning != "":
 		return event.Warning(r.Warning, errors.New(r.Remark)), true
 	case o.Err != nil, o.End == Wait && o.Reason != event.Reason(s.Pending):

@@ -26,7 +26,7 @@
 // # Access
 //
 // The manager's cache should have managed.CacheOptions, so that it holds connection Secrets only (N30). The controller needs the
-// verbs get, list, watch and patch on targets, patch on their statuses, get, list and watch on the managed kinds, and get, list,
+// verbs get, list, watch and patch on targets, patch on their statuses, list on resources of applications, get, list and watch on the managed kinds, and get, list,
 // watch, create, patch and delete on Secrets.
 package target
 
@@ -157,7 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
-		return []flow.Step[*pass]{r.deleteCopies, r.removeFinalizer}
+		return []flow.Step[*pass]{r.awaitWorkloads, r.deleteCopies, r.removeFinalizer}
 	}
 	return []flow.Step[*pass]{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
 }

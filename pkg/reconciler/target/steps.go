@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -44,7 +47,11 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
 	case objects.IsAbsent(err):
-		return flow.RejectedAs(xpv1.ReasonConnecting, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed "+
+		reason := xpv1.ReasonConnecting
+		if meta.FinalizerExists(p.target, Finalizer) { // it was there
+			reason = xpv1.ReasonResourceLost
+		}
+		return flow.RejectedAs(reason, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("managed "+
 			"resource %s %q does not exist: create another target if the name is wrong, or ask your platform team to create the "+
 			"managed resource", ref.Kind, ref.Name)})
 	case err != nil:
@@ -189,6 +196,35 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 }
 
 func (r *Reconciler) owner(p *pass) copies.Owner { return copies.Target(p.target, r.targetKind) }
+
+// awaitWorkloads keeps the Secret as long as applications have objects in the cluster, which could not be deleted without it. A resource
+// looks at its target after it lists what it is about to create there, and this at the resources once the target is being deleted: so one
+// of the two notices the other.
+func (r *Reconciler) awaitWorkloads(ctx context.Context, p *pass) flow.Outcome {
+	all := &workloadv1alpha1.KubernetesApplicationResourceList{}
+	err := r.live.List(ctx, all, client.InNamespace(p.target.GetNamespace()))
+	if objects.IsAbsent(err) || r.targetKind.GroupKind() != workloadv1alpha1.KubernetesTargetGroupVersionKind.GroupKind() {
+		return flow.Next()
+	}
+	if err != nil {
+		return fail("looking for applications that use the target", err)
+	}
+	var users []string
+	for _, resource := range all.Items {
+		if slices.ContainsFunc(resource.Status.Inventory, func(o workloadv1alpha1.RemoteObject) bool { return o.Target == p.target.GetName() }) {
+			users = append(users, resource.Name)
+		}
+	}
+	if len(users) == 0 {
+		return flow.Next()
+	}
+	return flow.AwaitFor(failure.WaitingForDependents, workloadsPoll, fmt.Sprintf("Deletion waits: %d KubernetesApplicationResources have objects in the "+
+		"cluster, such as %q. Delete their applications, or let them move: to another target that is ready and matches spec.targetSelector.",
+		len(users), users[0]))
+}
+
+// workloadsPoll is how often a deleted target looks whether applications have left.
+const workloadsPoll = 2 * time.Second
 
 // deleteCopies deletes the copies of a deleted target, and revokes consent to all Secrets of the namespace, whatever controls them by
 // now: no target may be left when consent is withdrawn. Claims and other targets watch the source, and get consent again.

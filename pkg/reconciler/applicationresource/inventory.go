@@ -1,0 +1,273 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applicationresource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/clients/clusters"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+type item = workloadv1alpha1.RemoteObject
+
+// same is true for two items of the same object, whatever is known of it.
+func same(a, b item) bool {
+	a.UID, b.UID, a.APIVersion, b.APIVersion = "", "", groupOf(a.APIVersion), groupOf(b.APIVersion)
+	return a == b
+}
+
+func groupOf(apiVersion string) string { return schema.FromAPIVersionAndKind(apiVersion, "").Group }
+
+func (p *pass) itemOf(o clusters.Object, copied bool) item {
+	return item{Target: p.target.Name, APIVersion: schema.GroupVersion{Group: o.Group, Version: o.Version}.String(), Kind: o.Kind,
+		Namespace: o.Namespace, Name: o.Name, Copy: copied}
+}
+
+// copyOf is where the copy of a Secret is.
+func (p *pass) copyOf(name string) clusters.Object {
+	return clusters.Object{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret",
+		Namespace: p.object.Namespace, Name: name}
+}
+
+// wanted are the items of this generation.
+func (p *pass) wanted() []item {
+	all := []item{p.itemOf(p.object, false)}
+	for _, ref := range p.resource.Spec.Secrets {
+		all = append(all, p.itemOf(p.copyOf(ref.Name), true))
+	}
+	return all
+}
+
+// known returns the item of the inventory for the same object, the zero item if there is none.
+func (p *pass) known(of item) item {
+	if i := slices.IndexFunc(p.items(), func(other item) bool { return same(of, other) }); i >= 0 {
+		return p.items()[i]
+	}
+	return item{}
+}
+
+// items is the inventory as the pass leaves it.
+func (p *pass) items() []item {
+	if p.inventory != nil {
+		return p.inventory
+	}
+	return p.resource.Status.Inventory
+}
+
+// change changes the inventory that the pass leaves.
+func (p *pass) change(how func([]item) []item) { p.inventory = how(slices.Clone(p.items())) }
+
+// saw records the UID of an object.
+func (p *pass) saw(of item, live *unstructured.Unstructured) {
+	if known := p.known(of); known.UID == live.GetUID() {
+		return
+	}
+	p.change(func(all []item) []item {
+		for i := range all {
+			if same(all[i], of) {
+				all[i].UID = live.GetUID()
+			}
+		}
+		return all
+	})
+}
+
+// recordIntent stores what is about to be created. A target that is being deleted gets nothing new: its controller looks for resources that
+// list it once it is, and this looks at the target once it is listed, so that one of the two notices the other.
+func (r *Reconciler) recordIntent(ctx context.Context, p *pass) flow.Outcome {
+	var missing []item
+	for _, one := range p.wanted() {
+		if p.known(one) == (item{}) {
+			missing = append(missing, one)
+		}
+	}
+	if !meta.FinalizerExists(p.resource, Finalizer) {
+		resource, err := objects.Patch(ctx, r.client, p.resource, func(o *workloadv1alpha1.KubernetesApplicationResource) { meta.AddFinalizer(o, Finalizer) })
+		if err != nil {
+			return fail("adding the finalizer", err)
+		}
+		p.resource = resource
+	}
+	if len(missing) == 0 {
+		return flow.Next()
+	}
+	resource, err := objects.PatchStatus(ctx, r.client, p.resource, func(o *workloadv1alpha1.KubernetesApplicationResource) {
+		o.Status.Inventory = append(o.Status.Inventory, missing...)
+		o.Status.State = workloadv1alpha1.ResourceScheduled
+	})
+	if err != nil {
+		return fail("storing what is about to be created", err)
+	}
+	p.resource = resource
+	target, err := r.targetOf(ctx, r.live, p.resource.Namespace, p.target.Name)
+	switch {
+	case err != nil:
+		return fail("reading the target", err)
+	case target == nil || target.UID != p.target.UID || meta.WasDeleted(target):
+		p.change(func(all []item) []item {
+			return slices.DeleteFunc(all, func(one item) bool { return slices.Contains(missing, one) })
+		})
+		return flow.RejectedAs(ReasonTargetUnavailable, &failure.Error{Reason: failure.WaitingForReferences,
+			Message: fmt.Sprintf("KubernetesTarget %q is being deleted: nothing new is created through it", p.target.Name)})
+	}
+	return flow.Next()
+}
+
+// prune deletes the objects that this generation no longer declares, once those that it does are there.
+func (r *Reconciler) prune(ctx context.Context, p *pass) flow.Outcome {
+	wanted := p.wanted()
+	o := r.remove(ctx, p, func(one item) bool {
+		return !slices.ContainsFunc(wanted, func(w item) bool { return same(w, one) })
+	})
+	p.pruned = o.End == flow.Continue
+	return o
+}
+
+// deleteAll deletes all objects of a deleted resource.
+func (r *Reconciler) deleteAll(ctx context.Context, p *pass) flow.Outcome {
+	return r.remove(ctx, p, func(item) bool { return true })
+}
+
+// remove deletes some objects of the inventory and continues once they are gone. An object stays in the inventory as long as it may exist.
+func (r *Reconciler) remove(ctx context.Context, p *pass, which func(item) bool) flow.Outcome {
+	result := flow.Next()
+	for _, one := range slices.Clone(p.items()) {
+		if !which(one) {
+			continue
+		}
+		gone, o := r.removeOne(ctx, p, one)
+		if gone {
+			p.change(func(all []item) []item {
+				return slices.DeleteFunc(all, func(other item) bool { return same(one, other) })
+			})
+		} else if result.End == flow.Continue || o.End != flow.Wait { // what waits is in good hands
+			result = o
+		}
+	}
+	return result
+}
+
+// removeOne is gone if there is nothing left of an object that is ours.
+func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item) (gone bool, o flow.Outcome) {
+	if meta.OrphansOnDelete(p.resource) {
+		p.Note(ReasonLeft, fmt.Sprintf("Left %s as it is in the cluster of KubernetesTarget %q, since the annotation %s is true.", describe(one),
+			one.Target, meta.AnnotationKeyOrphanOnDelete))
+		return true, o
+	}
+	target, err := r.targetOf(ctx, r.client, p.resource.Namespace, one.Target)
+	switch {
+	case err != nil:
+		return false, fail("reading the target", err)
+	case target == nil:
+		p.Note(ReasonLeft, fmt.Sprintf("Left %s as it is, if it exists: KubernetesTarget %q of its cluster is gone.", describe(one), one.Target))
+		return true, o
+	}
+	lease, err := r.lease(ctx, p, target)
+	if err == nil {
+		gone, err = r.deleteFrom(ctx, p, lease, one)
+	}
+	switch {
+	case gone && err == nil:
+		return true, o
+	case err == nil:
+		return false, flow.AwaitAs(ReasonProgressing, "%s is being deleted in the cluster of KubernetesTarget %q.", describe(one), one.Target)
+	case target.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost:
+		p.Note(ReasonLeft, fmt.Sprintf("%s is gone with its cluster: the managed resource of KubernetesTarget %q was deleted.", describe(one), one.Target))
+		return true, o
+	}
+	class := failure.Of(err)
+	message := fmt.Sprintf("%s cannot be deleted: %s. To leave it as it is, set the annotation %s of this resource to \"true\"", describe(one),
+		class.Message, meta.AnnotationKeyOrphanOnDelete)
+	err = failure.ForTeam(class.Reason, message, err)
+	if failure.IsTerminal(err) || class.Reason == failure.WaitingForReferences {
+		return false, flow.RejectedAs(ReasonCannotDelete, err)
+	}
+	return false, flow.Failed(event.Reason(ReasonCannotDelete), err)
+}
+
+func describe(one item) string {
+	return clusters.Object{GroupVersionResource: schema.GroupVersionResource{Group: groupOf(one.APIVersion)}, Kind: one.Kind,
+		Namespace: one.Namespace, Name: one.Name}.String()
+}
+
+// deleteFrom deletes an object that is ours. It is gone if it does not exist, or belongs to somebody else.
+func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (gone bool, err error) {
+	o, err := cluster.Find(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, one.Name)
+	if err != nil {
+		if apimeta.IsNoMatchError(err) { // all objects of the kind are gone with its definition
+			return true, nil
+		}
+		return false, err
+	}
+	o.Namespace = one.Namespace
+	live, err := look(ctx, cluster, o)
+	switch {
+	case err != nil:
+		return false, err
+	case live == nil, one.UID != "" && live.GetUID() != one.UID, !p.marked(one, live) && (one.UID == "" || isMarked(live)):
+		return true, nil
+	case one.Copy:
+		if needed, err := r.isNeededByOthers(ctx, p, one); needed || err != nil {
+			return needed, err
+		}
+	}
+	p.sees(cluster, o)
+	if live.GetDeletionTimestamp() != nil {
+		return false, nil
+	}
+	return false, cluster.Delete(ctx, o, live.GetUID())
+}
+
+// marked is true for an object that carries our mark.
+func (p *pass) marked(one item, live *unstructured.Unstructured) bool {
+	if one.Copy {
+		source, ok := meta.PropagatedFrom(live)
+		return ok && source.Namespace == p.resource.Namespace && source.Name == one.Name
+	}
+	return live.GetLabels()[clusters.LabelKeyWorkload] == string(p.resource.UID)
+}
+
+// isMarked is true for an object that carries the mark of some resource.
+func isMarked(live *unstructured.Unstructured) bool {
+	return live.GetLabels()[clusters.LabelKeyWorkload] != ""
+}
+
+// isNeededByOthers is true for a copy that another resource of the namespace wants, too.
+func (r *Reconciler) isNeededByOthers(ctx context.Context, p *pass, one item) (bool, error) {
+	all := &workloadv1alpha1.KubernetesApplicationResourceList{}
+	err := r.live.List(ctx, all, client.InNamespace(p.resource.Namespace))
+	return slices.ContainsFunc(all.Items, func(other workloadv1alpha1.KubernetesApplicationResource) bool {
+		return other.UID != p.resource.UID && !meta.WasDeleted(&other) &&
+			slices.ContainsFunc(other.Status.Inventory, func(i item) bool { return same(i, one) })
+	}), err
+}
+
+// awaitFinalizers waits until ours is the last finalizer.
+func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) flow.Outcome {
+	return flow.AwaitFinalizers(p.resource, Finalizer)
+}
+
+// removeFinalizer lets the deletion of the resource finish.
+func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome {
+	p.pruned, p.watching = true, nil
+	_, err := objects.Patch(ctx, r.client, p.resource, func(o *workloadv1alpha1.KubernetesApplicationResource) { meta.RemoveFinalizer(o, Finalizer) })
+	if client.IgnoreNotFound(err) != nil {
+		return fail("removing the finalizer", err)
+	}
+	return flow.Vanished()
+}

@@ -1,0 +1,203 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applicationresource
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/clients/clusters"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// AnnotationKeyResource on an object in a cluster has the namespace and name of its KubernetesApplicationResource, for people.
+const AnnotationKeyResource = "bowline.dev/application-resource"
+
+// findTarget reads the target that the application chose.
+func (r *Reconciler) findTarget(ctx context.Context, p *pass) flow.Outcome {
+	ref := p.resource.Spec.TargetReference
+	if ref == nil {
+		return flow.AwaitAs(ReasonNoTarget, "It has no target: its application has to get one first, or set spec.targetRef.")
+	}
+	target, err := r.targetOf(ctx, r.client, p.resource.Namespace, ref.Name)
+	switch {
+	case err != nil:
+		return fail("reading the target", err)
+	case target == nil:
+		return flow.RejectedAs(ReasonTargetUnavailable, &failure.Error{Reason: failure.WaitingForReferences,
+			Message: fmt.Sprintf("KubernetesTarget %q does not exist in this namespace: create it, or choose another one", ref.Name)})
+	}
+	p.target = target
+	return flow.Next()
+}
+
+// targetOf returns a target, nil if it does not exist.
+func (r *Reconciler) targetOf(ctx context.Context, from client.Reader, namespace, name string) (*workloadv1alpha1.KubernetesTarget, error) {
+	target := &workloadv1alpha1.KubernetesTarget{}
+	err := from.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, target)
+	if objects.IsAbsent(err) {
+		return nil, nil
+	}
+	return target, err
+}
+
+// connect gets the client of the target's cluster.
+func (r *Reconciler) connect(ctx context.Context, p *pass) flow.Outcome {
+	lease, err := r.lease(ctx, p, p.target)
+	if err == nil {
+		p.cluster = lease
+		return flow.Next()
+	}
+	switch failure.Of(err).Reason {
+	case failure.WaitingForReferences, failure.InvalidSettings:
+		return flow.RejectedAs(ReasonTargetUnavailable, err)
+	}
+	return flow.Failed(ReasonCannotApply, err)
+}
+
+func (r *Reconciler) lease(ctx context.Context, p *pass, target *workloadv1alpha1.KubernetesTarget) (*clusters.Lease, error) {
+	if known := p.leases[target.Name]; known != nil {
+		return known, nil
+	}
+	lease, err := r.clusters.For(ctx, target)
+	if err == nil {
+		p.leases[target.Name] = lease
+	}
+	return lease, err
+}
+
+// readTemplate reads the object that is declared, without what only an API server sets.
+func (r *Reconciler) readTemplate(_ context.Context, p *pass) flow.Outcome {
+	o, err := read(p.resource)
+	if err != nil {
+		return flow.Refuse(ReasonInvalidTemplate, "spec.template is no object with apiVersion, kind and metadata.name")
+	}
+	p.desired = o
+	return flow.Next()
+}
+
+func read(resource *workloadv1alpha1.KubernetesApplicationResource) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(resource.Spec.Template.Raw); err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	delete(o.Object, "status")
+	if o.GetName() == "" || o.GetKind() == "" {
+		return nil, fmt.Errorf("a template without a name or kind: %s", objects.Shorten(o.GetName(), 64))
+	}
+	return o, nil
+}
+
+// checkBounds checks what the target allows.
+func (r *Reconciler) checkBounds(_ context.Context, p *pass) flow.Outcome {
+	allowed, namespaces := p.target.Spec.AllowedKinds, p.target.Spec.AllowedNamespaces
+	kinds := []schema.GroupKind{p.desired.GroupVersionKind().GroupKind()}
+	if len(p.resource.Spec.Secrets) > 0 {
+		kinds = append(kinds, schema.GroupKind{Kind: "Secret"})
+	}
+	for _, kind := range kinds {
+		if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(pattern string) bool { return permits(pattern, kind) }) {
+			return flow.Refuse(ReasonNotAllowed, "KubernetesTarget %q does not allow objects of kind %s: its spec.allowedKinds has %s",
+				p.target.Name, kind, objects.Shorten(strings.Join(allowed, ", "), 256))
+		}
+	}
+	at := p.desired.GetNamespace()
+	if at == "" {
+		at = p.cluster.Namespace
+	}
+	if isNamespace(p.desired) {
+		at = p.desired.GetName()
+	}
+	if len(namespaces) > 0 && !slices.Contains(namespaces, at) {
+		return flow.Refuse(ReasonNotAllowed, "KubernetesTarget %q does not allow objects in namespace %q: its spec.allowedNamespaces has %s",
+			p.target.Name, at, objects.Shorten(strings.Join(namespaces, ", "), 256))
+	}
+	return flow.Next()
+}
+
+// permits is true if a pattern, <Kind>, <Kind>.<group> or *.<group>, permits a kind.
+func permits(pattern string, kind schema.GroupKind) bool {
+	name, group, _ := strings.Cut(pattern, ".")
+	return group == kind.Group && (name == kind.Kind || name == "*" && group != "")
+}
+
+func isNamespace(o *unstructured.Unstructured) bool {
+	return o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
+}
+
+// findObject finds out where the object is in the cluster's API.
+func (r *Reconciler) findObject(_ context.Context, p *pass) flow.Outcome {
+	kind := p.desired.GroupVersionKind()
+	o, err := p.cluster.Find(kind, p.desired.GetNamespace(), p.desired.GetName())
+	switch {
+	case apimeta.IsNoMatchError(err):
+		message := fmt.Sprintf("the cluster has no kind %s in version %s: correct apiVersion and kind, or install it there", kind.GroupKind(), kind.Version)
+		return flow.Failed(ReasonKindMissing, failure.ForTeam(failure.InvalidSettings, message, err))
+	case err != nil:
+		return r.failRemote(p, err)
+	case o.Namespace == "" && len(p.target.Spec.AllowedNamespaces) > 0 && !isNamespace(p.desired):
+		return flow.Refuse(ReasonNotAllowed, "KubernetesTarget %q allows objects in some namespaces only, and objects of kind %s have none",
+			p.target.Name, kind.GroupKind())
+	case o.Namespace == "" && len(p.resource.Spec.Secrets) > 0:
+		return flow.Refuse(ReasonInvalidTemplate, "spec.secrets are copied to the namespace of the object, and objects of kind %s have none: name them "+
+			"beside another template", kind.GroupKind())
+	}
+	p.desired.SetNamespace(o.Namespace)
+	p.desired.SetLabels(objects.Union(p.desired.GetLabels(), map[string]string{clusters.LabelKeyWorkload: string(p.resource.UID)}))
+	p.desired.SetAnnotations(objects.Union(p.desired.GetAnnotations(),
+		map[string]string{AnnotationKeyResource: p.resource.Namespace + "/" + p.resource.Name}))
+	p.object = o
+	p.sees(p.cluster, o)
+	return flow.Next()
+}
+
+// readSecrets reads the Secrets that are to be copied.
+func (r *Reconciler) readSecrets(ctx context.Context, p *pass) flow.Outcome {
+	for _, ref := range p.resource.Spec.Secrets {
+		secret, err := r.secrets.Get(ctx, types.NamespacedName{Namespace: p.resource.Namespace, Name: ref.Name})
+		switch {
+		case objects.IsAbsent(err):
+			return flow.RejectedAs(ReasonSecretUnavailable, &failure.Error{Reason: failure.WaitingForReferences,
+				Message: fmt.Sprintf("Secret %q of spec.secrets does not exist in this namespace: it is copied once it does", ref.Name)})
+		case err != nil:
+			return fail("reading the Secrets to copy", err)
+		case meta.WasDeleted(secret):
+			continue // the copy stays until the Secret is gone, and the next one may come
+		}
+		p.secrets = append(p.secrets, secret)
+	}
+	return flow.Next()
+}
+
+// statusOf returns the status of an object, nil if it has none or a large one, or there is no object.
+func statusOf(o *unstructured.Unstructured) *runtime.RawExtension {
+	if o == nil || o.Object["status"] == nil {
+		return nil
+	}
+	raw, err := json.Marshal(o.Object["status"])
+	if err != nil || len(raw) > mostStatus {
+		return nil
+	}
+	return &runtime.RawExtension{Raw: raw}
+}
+
+// mostStatus is how many bytes of a status are copied.
+const mostStatus = 64 << 10

@@ -1,0 +1,201 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applicationresource
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// concurrency is how many resources are reconciled at the same time: they wait for clusters, each of which keeps a few at most.
+const concurrency = 64
+
+// index is the index of resources in the cache. Its values are a prefix and a name.
+const (
+	index        = ControllerName
+	indexTarget  = "target/" // that it is for, or has objects in
+	indexSecret  = "secret/" // that it copies
+	indexDefines = "defines/"
+	indexNeeds   = "needs/"
+)
+
+func indexed(o client.Object) (values []string) {
+	resource, ok := o.(*workloadv1alpha1.KubernetesApplicationResource)
+	if !ok {
+		return nil
+	}
+	targets := map[string]bool{}
+	if ref := resource.Spec.TargetReference; ref != nil {
+		targets[ref.Name] = true
+	}
+	for _, one := range resource.Status.Inventory {
+		targets[one.Target] = true
+	}
+	for name := range targets {
+		values = append(values, indexTarget+name)
+	}
+	for _, ref := range resource.Spec.Secrets {
+		values = append(values, indexSecret+ref.Name)
+	}
+	if o, err := read(resource); err == nil {
+		if defined := defines(o); defined != "" {
+			values = append(values, indexDefines+defined)
+		}
+		for _, need := range needs(o) {
+			values = append(values, indexNeeds+need)
+		}
+	}
+	return values
+}
+
+// SetupWithManager adds the controller, which watches resources, targets and, through what reads them, Secrets.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	of := &workloadv1alpha1.KubernetesApplicationResource{}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), of, index, indexed); err != nil {
+		return fmt.Errorf("indexing resources of applications: %w", err)
+	}
+	r.isCached = true
+	r.secrets.OnChange(r.wakeSecret)
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		r.Close()
+		return nil
+	})); err != nil {
+		return err
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		For(of).
+		Watches(of, r.siblingChanges()).
+		Watches(&workloadv1alpha1.KubernetesTarget{}, r.targetChanges()).
+		WatchesRawSource(source.Func(r.queue.begin)).
+		WithOptions(queue.Options(mgr, ControllerName, concurrency, flow.ConflictDelay, pollInterval)).
+		Complete(r)
+}
+
+// wakeups is the queue of the controller, once it runs.
+type wakeups struct {
+	mu    sync.Mutex
+	queue queue.Queue
+}
+
+func (w *wakeups) begin(_ context.Context, q queue.Queue) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = q
+	return nil
+}
+
+func (w *wakeups) add(who types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue != nil {
+		w.queue.Add(reconcile.Request{NamespacedName: who})
+	}
+}
+
+// with returns requests for the resources of a namespace with a value in the index.
+func (r *Reconciler) with(ctx context.Context, namespace, value string) (requests []reconcile.Request) {
+	all := &workloadv1alpha1.KubernetesApplicationResourceList{}
+	if err := r.client.List(ctx, all, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		r.log.Error(err, "Cannot list the resources of applications", "index", value)
+	}
+	for _, o := range all.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&o)})
+	}
+	return requests
+}
+
+// wakeTarget wakes the resources with objects in the cluster of a target.
+func (r *Reconciler) wakeTarget(target types.NamespacedName) {
+	go func() { // calls of clusters report it, and must not wait for the cache
+		for _, request := range r.with(context.Background(), target.Namespace, indexTarget+target.Name) {
+			r.queue.add(request.NamespacedName)
+		}
+	}()
+}
+
+// wakeSecret wakes the resources that copy a Secret, and those whose target has it.
+func (r *Reconciler) wakeSecret(secret types.NamespacedName) {
+	ctx := context.Background()
+	for _, request := range r.with(ctx, secret.Namespace, indexSecret+secret.Name) {
+		r.queue.add(request.NamespacedName)
+	}
+	targets := &workloadv1alpha1.KubernetesTargetList{}
+	if err := r.client.List(ctx, targets, client.InNamespace(secret.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		r.log.Error(err, "Cannot list targets", "namespace", secret.Namespace)
+	}
+	for _, target := range targets.Items {
+		if ref := target.Spec.WriteConnectionSecretToReference; ref != nil && ref.Name == secret.Name {
+			r.wakeTarget(client.ObjectKeyFromObject(&target))
+		}
+	}
+}
+
+// targetChanges wakes the resources of a target when it changes in more than its conditions' messages.
+func (r *Reconciler) targetChanges() handler.EventHandler {
+	wake := func(ctx context.Context, o client.Object, q queue.Queue) {
+		for _, request := range r.with(ctx, o.GetNamespace(), indexTarget+o.GetName()) {
+			q.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e ctrlevent.CreateEvent, q queue.Queue) { wake(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue.Queue) {
+			before, after := e.ObjectOld.(*workloadv1alpha1.KubernetesTarget), e.ObjectNew.(*workloadv1alpha1.KubernetesTarget)
+			if before.Generation != after.Generation || meta.WasDeleted(before) != meta.WasDeleted(after) ||
+				before.GetCondition(xpv1.TypeReady).Reason != after.GetCondition(xpv1.TypeReady).Reason {
+				wake(ctx, after, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e ctrlevent.DeleteEvent, q queue.Queue) {
+			r.clusters.Forget(client.ObjectKeyFromObject(e.Object))
+			wake(ctx, e.Object, q)
+		},
+	}
+}
+
+// siblingChanges wakes the objects that need one which became ready, and those that one which is gone had needed.
+func (r *Reconciler) siblingChanges() handler.EventHandler {
+	wake := func(ctx context.Context, of client.Object, from, to string, q queue.Queue) {
+		for _, value := range indexed(of) {
+			if name, found := strings.CutPrefix(value, from); found {
+				for _, request := range r.with(ctx, of.GetNamespace(), to+name) {
+					q.Add(request)
+				}
+			}
+		}
+	}
+	ready := func(o client.Object) bool {
+		return o.(*workloadv1alpha1.KubernetesApplicationResource).GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
+	}
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue.Queue) {
+			if !ready(e.ObjectOld) && ready(e.ObjectNew) {
+				wake(ctx, e.ObjectNew, indexDefines, indexNeeds, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e ctrlevent.DeleteEvent, q queue.Queue) {
+			wake(ctx, e.Object, indexNeeds, indexDefines, q)
+		},
+	}
+}
