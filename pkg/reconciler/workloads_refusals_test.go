@@ -28,13 +28,13 @@ import (
 func TestApplicationBounds(t *testing.T) {
 	t.Parallel()
 	runOn(t, newWorkloadStage, map[string]func(*workloadStage){
-		"a kind that the target does not allow": func(s *workloadStage) {
+		"a kind that the target does not allow (N95)": func(s *workloadStage) {
 			s.bound(func(t *workloadv1alpha1.KubernetesTargetSpec) {
 				t.AllowedKinds = []string{"Secret", "*.apps", "ConfigMap.example.org"}
 			})
 			s.refuses(xpv1.ReasonNotAllowed, "does not allow objects of kind ConfigMap")
 		},
-		"a namespace that the target does not allow": func(s *workloadStage) {
+		"a namespace that the target does not allow (N95)": func(s *workloadStage) {
 			s.bound(func(t *workloadv1alpha1.KubernetesTargetSpec) { t.AllowedNamespaces = []string{"elsewhere"} })
 			s.refuses(xpv1.ReasonNotAllowed, "does not allow objects in namespace")
 		},
@@ -48,7 +48,7 @@ func TestApplicationBounds(t *testing.T) {
 			s.wantData("cm", one)
 			s.wantApp(workloadv1alpha1.ApplicationFailed, application.ReasonResourcesNotReady, "1 of 2 objects need a person: a (NotAllowed)")
 		},
-		"a kubeconfig that runs a program": func(s *workloadStage) {
+		"a kubeconfig that runs a program (N95)": func(s *workloadStage) {
 			s.rewrite(func(c *clientcmdapi.Config) {
 				c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: "/bin/touch", Args: []string{"/tmp/x"}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}}
 			})
@@ -110,7 +110,7 @@ func TestApplicationRefusals(t *testing.T) {
 func TestApplicationOwnership(t *testing.T) {
 	t.Parallel()
 	runOn(t, newWorkloadStage, map[string]func(*workloadStage){
-		"an object of somebody else, until a person permits to take it over (N48)": func(s *workloadStage) {
+		"an object of somebody else, until a person permits to take it over (N93)": func(s *workloadStage) {
 			foreign := configMap("cm", map[string]string{"theirs": "x"})
 			foreign.Namespace = s.remote
 			s.create(foreign, s.newApp(template("a", configMap("cm", one))))

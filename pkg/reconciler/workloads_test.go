@@ -86,7 +86,7 @@ func TestApplications(t *testing.T) {
 func TestApplicationDrift(t *testing.T) {
 	t.Parallel()
 	runOn(t, newWorkloadStage, map[string]func(*workloadStage){
-		"what is changed in the cluster is changed back, and what others add stays": func(s *workloadStage) {
+		"what is changed in the cluster is changed back, and what others add stays (N93)": func(s *workloadStage) {
 			s.submitted(template("a", configMap("cm", one)))
 			o := &corev1.ConfigMap{}
 			s.there("cm", o)
@@ -242,7 +242,7 @@ func TestApplicationScheduling(t *testing.T) {
 			s.pass()
 			s.wantApp(workloadv1alpha1.ApplicationScheduled, application.ReasonNoMatchingTarget, `"elsewhere" of spec.targetRef does not exist`)
 		},
-		"the choice is stored, and no new or better target changes it": func(s *workloadStage) {
+		"the choice is stored, and no new or better target changes it (N92)": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))
 			for i := range 8 {
 				s.connect(fmt.Sprintf("t%d", i))
@@ -252,7 +252,7 @@ func TestApplicationScheduling(t *testing.T) {
 				s.t.Errorf("%s moved: %+v", app.Name, got.Spec)
 			}
 		},
-		"an application moves when its target is deleted: first there, then away": func(s *workloadStage) {
+		"an application moves when its target is deleted: first there, then away (N92)": func(s *workloadStage) {
 			s.submitted(template("a", configMap("cm", one)))
 			s.connect("second")
 			target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "there"}}
@@ -391,19 +391,19 @@ var workloadScripts = map[string]scenario.Script[*workloadStage]{
 		app := s.submitted(template("a", configMap("cm", one)))
 		s.edit(app, func() { app.Spec.ResourceTemplates[0] = template("a", configMap("cm", two)) })
 	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("cm", two), s.checkOnly("cm")) }, Requests: 4},
-	"prune": {Given: func(s *workloadStage) {
+	"prune (N94)": {Given: func(s *workloadStage) {
 		s.create(s.connectionSecret("db", one))
 		app := s.submitted(template("a", configMap("cm", one), "db"), template("b", configMap("gone", one)))
 		s.edit(app, func() {
 			app.Spec.ResourceTemplates = []workloadv1alpha1.KubernetesApplicationResourceTemplate{template("a", configMap("renamed", one))}
 		})
 	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("renamed", one), s.checkOnly("renamed")) }, Requests: 12},
-	"move": {Given: func(s *workloadStage) {
+	"move (N94)": {Given: func(s *workloadStage) {
 		app := s.submitted(template("a", configMap("cm", one)))
 		s.connect("second")
 		s.edit(app, func() { app.Spec.TargetReference.Name = "second" })
 	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("cm", one), s.checkOnly("cm")) }, Requests: 6},
-	"remove": {Given: func(s *workloadStage) {
+	"remove (N94)": {Given: func(s *workloadStage) {
 		s.create(s.connectionSecret("db", one))
 		s.delete(s.submitted(template("a", configMap("cm", one), "db"), template("b", configMap("other", one))))
 	}, Then: func(s *workloadStage) error {

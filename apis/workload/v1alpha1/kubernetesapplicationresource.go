@@ -30,8 +30,8 @@ type KubernetesApplicationResourceTemplateSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:XValidation:rule="has(self.metadata.name) && size(self.metadata.name) > 0",message="the object needs a metadata.name"
 	Template runtime.RawExtension `json:"template"`
-	// Secrets of this namespace that are copied to the namespace of the object, under their names, and kept up to date there. Whoever
-	// names a Secret here must be allowed to get it.
+	// Secrets of this namespace that are copied to the namespace of the object, under their names, and kept up to date there. Whoever names
+	// Secrets here must be allowed to get those of the namespace.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=map
 	// +listMapKey=name

@@ -35,6 +35,7 @@ type protection struct {
 	definitions []string            // names of all definitions
 	managed     map[string][]string // plurals of managed kinds, by group
 	claims      map[string][]string // plurals of claim kinds, by group
+	workloads   map[string][]string // plurals of workload kinds, by group
 	data        []string            // managed kinds that hold data, as <plural>.<group>
 }
 
@@ -48,10 +49,13 @@ func (p *protection) add(d *apiextensionsv1.CustomResourceDefinition, k *model.K
 		p.config = config
 	}
 	if p.managed == nil {
-		p.managed, p.claims = map[string][]string{}, map[string][]string{}
+		p.managed, p.claims, p.workloads = map[string][]string{}, map[string][]string{}, map[string][]string{}
 	}
 	if k.Role == model.Claim {
 		p.claims[d.Spec.Group] = append(p.claims[d.Spec.Group], d.Spec.Names.Plural)
+	}
+	if k.Role == model.Workload {
+		p.workloads[d.Spec.Group] = append(p.workloads[d.Spec.Group], d.Spec.Names.Plural)
 	}
 	if k.Role != model.Managed {
 		return
@@ -74,6 +78,9 @@ func (p *protection) write(ctx *genall.GenerationContext) error {
 	}, p.variables(), validations())
 	if len(p.claims) > 0 { // first: what follows is in force no earlier, which crd.Protect awaits
 		policies = append(p.finalizers(), policies...)
+	}
+	if len(p.workloads) > 0 {
+		policies = append(p.secrets(), policies...)
 	}
 	return ctx.WriteYAML(protectionFile, "# "+model.GeneratedBy+"\n", policies, genall.WithTransform(bare))
 }
@@ -148,6 +155,20 @@ func (p *protection) finalizers() []any {
 			"removed by the controllers. To change a claim, keep its finalizers, which kubectl apply does. If a deletion lasts, condition " +
 			"Synced of the claim has the reason; to remove the finalizer by force, ask your platform team, which may update ' + " +
 			"request.resource.resource + '/finalizers'",
+	}})
+}
+
+// secrets is the policy by which only those have an application copy Secrets who may get them (N95). It asks for all Secrets of the namespace:
+// a question for each would exceed the cost that the API server permits to an expression.
+func (p *protection) secrets() []any {
+	rules := append(on(admissionv1.Create, p.workloads), on(admissionv1.Update, p.workloads)...)
+	return admit("secrets."+p.suffix(), rules, []admissionv1.MatchCondition{{
+		Name:       "names-secrets",
+		Expression: "size(object.spec.?secrets.orValue([])) > 0 || object.spec.?resourceTemplates.orValue([]).exists(t, size(t.spec.?secrets.orValue([])) > 0)",
+	}}, nil, []admissionv1.Validation{{
+		Expression: "authorizer.group('').resource('secrets').namespace(request.namespace).check('get').allowed()",
+		MessageExpression: "'secrets are copied to the cluster for those only who may get the Secrets of namespace ' + request.namespace + ', which you may not: " +
+			"leave the field out, or ask your platform team for the right'",
 	}})
 }
 
