@@ -64,8 +64,14 @@ quickstart: ## From a six-line claim to a running PostgreSQL server
 	@$(MAKE) --no-print-directory build
 	examples/quickstart/quickstart.sh
 
+.PHONY: example-workload
+example-workload: ## On top of the quickstart: a cluster, and an application in it with the Secret of its database
+	.ci/ensure-servers
+	@$(MAKE) --no-print-directory build
+	examples/workload/workload.sh
+
 .PHONY: clean-quickstart
-clean-quickstart: build ## Stop and remove the quickstart
+clean-quickstart: build ## Stop and remove the quickstart and the example
 	examples/quickstart/quickstart.sh clean
 
 # The tests run many API servers, which collect garbage for a fifth of their processor time; less often takes 300 MB more for each.

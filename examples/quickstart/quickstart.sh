@@ -19,8 +19,9 @@ secret() { team get secret orders -o "jsonpath={.data.$1}" | base64 -d; }
 clean() {
 	[[ -d $dir ]] || { echo "Nothing to clean: $dir does not exist."; return; }
 	if bin/bowline status --data-dir "$dir" >/dev/null 2>&1; then
-		# Claims first, which deletes their databases, then managed resources without a claim.
-		platform delete claims --all --all-namespaces --timeout=60s &&
+		# Applications first, whose objects are in clusters, then claims, which deletes their databases, then managed resources without one.
+		platform delete workloads --all --all-namespaces --timeout=60s &&
+			platform delete targets,claims --all --all-namespaces --timeout=60s &&
 			platform annotate managed,clustermanaged --all --all-namespaces bowline.dev/protect=false --overwrite &&
 			platform delete managed,clustermanaged --all --all-namespaces --timeout=60s ||
 			echo "Some objects could not be deleted in order; removing everything anyway."
