@@ -20,10 +20,13 @@ import (
 func newTraceCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace CLAIM | KIND/NAME",
-		Short: "Show the objects behind a claim: class, managed resource, external resource, Secrets",
+		Short: "Show the objects behind a claim or an application, down to what is in external systems",
 		Long: `Shows the chain from a claim to its Secret as a tree: the claim, its class, its managed resource with the configuration, the
 external resource and the Secret that the provider publishes, and the claim's copy of that Secret, each with its state and its
 last message. Look first at the first node that is not as it should be; for advice use: bowline why KIND/NAME
+
+Of a target it shows the managed resource and the Secret, and of an application or one of its resources also the objects in the cluster, as they
+were last seen there.
 
 A claim is named by its name alone, or, like a managed resource, as KIND/NAME or KIND NAME. Objects that you may not read are
 shown as "no access". Secrets are compared, but no value is shown.
@@ -31,6 +34,7 @@ shown as "no access". Secrets are compared, but no value is shown.
 The exit code is 0 whether or not all objects are well.`,
 		Example: `  bowline trace orders -n shop
   bowline trace favouritedbinstance/shop-orders-x1b2c
+  bowline trace kubernetesapplication/store -n shop
   bowline trace orders -n shop -o json
   bowline trace orders -n shop -o dot | dot -Tsvg > orders.svg`,
 	}

@@ -153,7 +153,8 @@ func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) erro
 	if stop, found := cluster.Stopped(ctx); found {
 		s.Stopped, s.Stops, s.stop = &stop.Since, stop.Providers, stop.String()
 	}
-	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig} {
+	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig,
+		inspect.RoleTarget, inspect.RoleWorkload} {
 		kinds := cluster.OfRole(role)
 		slices.SortFunc(kinds, func(a, b inspect.Kind) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
@@ -204,7 +205,7 @@ func (s *status) add(to *objects, kind inspect.Kind, o *unstructured.Unstructure
 }
 
 func (o objects) hasSynced() bool {
-	return o.Role == inspect.RoleClaim || o.Role == inspect.RoleManaged
+	return o.Role != inspect.RoleProviderConfig && o.Role != inspect.RoleClass
 }
 
 func displayName(kind inspect.Kind, all []inspect.Kind) string {

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// The quickstart tells its story to both of its users, tells it again, and cleans up after itself; what the README says to type
-// next works too.
+// The quickstart tells its story to both of its users, tells it again with an application in a cluster, and cleans up after itself; what
+// the README says to type next works too.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -41,30 +42,40 @@ func TestQuickstart(t *testing.T) {
 		t.Errorf("want the version %s, and that of Kubernetes for both programs, got:\n%s", git, stamps)
 	}
 	defer shell("examples/quickstart/quickstart.sh clean")
-	repeat := func() {
+	repeat := func(script string, more map[string]string) {
 		t.Helper()
-		out := shell("examples/quickstart/quickstart.sh")
-		for what, words := range map[string]string{
+		out := shell(script)
+		for what, words := range union(more, map[string]string{
 			"the claim's way":               "Ready=True (Available)",
 			"an answer of PostgreSQL":       "PostgreSQL 1",
 			"what the team is refused":      `cannot list resource "secrets" in API group "" in the namespace "quickstart"`,
 			"the platform's view of things": "favouritedbinstance.database.fcp.crossplane.io/shop-orders-",
 			"the chain":                     "secret shop/orders: in step",
-		} {
+		}) {
 			if !strings.Contains(out, words) {
 				t.Errorf("the quickstart does not show %s, %q:\n%s", what, words, out)
 			}
 		}
 	}
-	repeat()
+	repeat("examples/quickstart/quickstart.sh", nil)
 	shell(commands(t, filepath.Join(root, "README.md"), "bin/bowline status")) // the last deletes the claim
-	repeat()
+	repeat("examples/workload/workload.sh", map[string]string{
+		"the objects in the cluster": "shelf.store.example.org/top", "what a program there gets": "Ahoy! select 1 returns 1.",
+	})
 	if out := shell("examples/quickstart/quickstart.sh clean"); !strings.Contains(out, `"orders" deleted`) {
 		t.Errorf("cleaning does not delete the claim before it stops everything:\n%s", out)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("cleaning left %s: %v", dir, err)
 	}
+}
+
+func union(of ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, one := range of {
+		maps.Copy(all, one)
+	}
+	return all
 }
 
 // commands returns the shell commands of the document's code block that begins with the given one.

@@ -193,10 +193,11 @@ func (c *Cluster) EachOf(ctx context.Context, role Role, visit func(Kind, *unstr
 
 // Each calls visit with every object of a kind, in all namespaces.
 func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.Unstructured)) error {
-	return c.eachIn(ctx, kind, "", visit)
+	return c.EachIn(ctx, kind, "", visit)
 }
 
-func (c *Cluster) eachIn(ctx context.Context, kind Kind, namespace string, visit func(*unstructured.Unstructured)) error {
+// EachIn calls visit with every object of a kind in a namespace.
+func (c *Cluster) EachIn(ctx context.Context, kind Kind, namespace string, visit func(*unstructured.Unstructured)) error {
 	for next := ""; ; {
 		page, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
 		if err != nil {
@@ -214,7 +215,7 @@ func (c *Cluster) eachIn(ctx context.Context, kind Kind, namespace string, visit
 // Held returns the objects of a namespace that have finalizers, of the kinds that this user may list.
 func (c *Cluster) Held(ctx context.Context, namespace string) (held []unstructured.Unstructured) {
 	for _, kind := range c.kindsWhere(func(k Kind) bool { return k.Namespaced }) {
-		_ = c.eachIn(ctx, kind, namespace, func(o *unstructured.Unstructured) { // kinds without lists, or without access, have none
+		_ = c.EachIn(ctx, kind, namespace, func(o *unstructured.Unstructured) { // kinds without lists, or without access, have none
 			if len(o.GetFinalizers()) > 0 {
 				held = append(held, *o)
 			}
@@ -265,12 +266,14 @@ func (c *Cluster) Protection(ctx context.Context, kind Kind, o *unstructured.Uns
 // A Role is what a kind is for.
 type Role string
 
-// Roles of the objects between a claim and its Secret.
+// Roles of the objects between a claim and its Secret, and between an application and its cluster.
 const (
 	RoleClaim          Role = "claim"
 	RoleClass          Role = "class"
 	RoleManaged        Role = "managed resource"
 	RoleProviderConfig Role = "provider config"
+	RoleTarget         Role = "target"
+	RoleWorkload       Role = "workload"
 	RoleOther          Role = "object"
 )
 
@@ -292,6 +295,10 @@ func (k Kind) Role() Role {
 			return RoleClaim
 		case "class", "classes":
 			return RoleClass
+		case "target", "targets":
+			return RoleTarget
+		case "workload", "workloads":
+			return RoleWorkload
 		}
 	}
 	if crd.IsIn("managed", k.categories) {

@@ -146,7 +146,7 @@ func (n *Node) add(children ...*Node) {
 
 func (n *Node) problem(text string) { n.Problems = append(n.Problems, text) }
 
-// Build follows the chain from a claim or a managed resource.
+// Build follows the chain from a claim, a managed resource, a target or an application.
 func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node, error) {
 	b := builder{ctx, c}
 	switch from.Kind.Role() {
@@ -155,10 +155,14 @@ func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node
 	case inspect.RoleManaged:
 		root, _ := b.managed(from, nil)
 		return root, nil
+	case inspect.RoleTarget:
+		return b.target(from), nil
+	case inspect.RoleWorkload:
+		return b.workload(from), nil
 	default:
 		path := from.Kind.String() + "/" + from.Object.GetName()
-		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; for its state use: bowline why %s",
-			path, path)
+		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, target or application, where a trace begins; for its state use: "+
+			"bowline why %s", path, path)
 	}
 }
 
