@@ -119,6 +119,12 @@ shards: ## Divide twenty thousand objects between two processes, kill one, and l
 	BOWLINE_SHARDS_OBJECTS=$${BOWLINE_SHARDS_OBJECTS:-20000} BOWLINE_SHARDS_REST=$${BOWLINE_SHARDS_REST:-60} \
 		$(GO) test -count=1 -timeout 2h -v -run Shards ./test/chaos | sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
+.PHONY: workloads-storm
+workloads-storm: ## Two hundred objects of applications in five clusters, three kills (BOWLINE_SEED)
+	.ci/ensure-servers
+	BOWLINE_WORKLOADS_CLUSTERS=5 BOWLINE_WORKLOADS_TEMPLATES=200 $(GO) test -count=1 -timeout 1h -v -run Workloads ./test/chaos | \
+		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+
 .PHONY: test-kubernetes
 test-kubernetes: ## Break a real Kubernetes control plane during creations (BOWLINE_FREEZES, BOWLINE_OBJECTS, BOWLINE_SEED)
 	BOWLINE_FREEZES=$${BOWLINE_FREEZES:-10} $(GO) test -count=1 -timeout 1h -v -run TestFailures ./test/kubernetes | \
