@@ -4,6 +4,7 @@
 package applicationresource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -222,7 +223,7 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 	case live == nil, one.UID != "" && live.GetUID() != one.UID, !p.marked(one, live) && (one.UID == "" || isMarked(live)):
 		return true, nil
 	case one.Copy:
-		if needed, err := r.isNeededByOthers(ctx, p, one); needed || err != nil {
+		if needed, err := r.isNeededByOthers(ctx, p, cluster, one); needed || err != nil {
 			return needed, err
 		}
 	}
@@ -247,13 +248,15 @@ func isMarked(live *unstructured.Unstructured) bool {
 	return live.GetLabels()[clusters.LabelKeyWorkload] != ""
 }
 
-// isNeededByOthers is true for a copy that another resource of the namespace wants, too.
-func (r *Reconciler) isNeededByOthers(ctx context.Context, p *pass, one item) (bool, error) {
-	all := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	err := r.live.List(ctx, all, client.InNamespace(p.resource.Namespace))
-	return slices.ContainsFunc(all.Items, func(other workloadv1alpha1.KubernetesApplicationResource) bool {
-		return other.UID != p.resource.UID && !meta.WasDeleted(&other) &&
-			slices.ContainsFunc(other.Status.Inventory, func(i item) bool { return same(i, one) })
+// isNeededByOthers is true for a copy that another resource declares, too. Of several that cease to, the last one sees in the cache that the
+// others did, since one watch delivers these changes in their order.
+func (r *Reconciler) isNeededByOthers(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (bool, error) {
+	others, err := r.indexed(ctx, p.resource.Namespace, indexSecret+one.Name)
+	return slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
+		ref := other.Spec.TargetReference
+		o, err := read(other)
+		return other.UID != p.resource.UID && !meta.WasDeleted(other) && ref != nil && ref.Name == one.Target && err == nil &&
+			cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace
 	}), err
 }
 

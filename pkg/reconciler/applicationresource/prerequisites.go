@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
@@ -80,26 +79,15 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) flow.Outcome 
 }
 
 // siblings returns the other resources of the same application and target with a value in the index.
-func (r *Reconciler) siblings(ctx context.Context, p *pass, value string) (found []*workloadv1alpha1.KubernetesApplicationResource, err error) {
-	owner, all := metav1.GetControllerOf(p.resource), &workloadv1alpha1.KubernetesApplicationResourceList{}
+func (r *Reconciler) siblings(ctx context.Context, p *pass, value string) ([]*workloadv1alpha1.KubernetesApplicationResource, error) {
+	owner := metav1.GetControllerOf(p.resource)
 	if owner == nil {
 		return nil, nil
 	}
-	options := []client.ListOption{client.InNamespace(p.resource.Namespace), client.UnsafeDisableDeepCopy}
-	if r.isCached {
-		options = append(options, client.MatchingFields{index: value})
-	}
-	err = r.client.List(ctx, all, options...)
-	for i := range all.Items {
-		o := &all.Items[i]
-		if !r.isCached && !slices.Contains(indexed(o), value) {
-			continue
-		}
-		if o.UID != p.resource.UID && metav1.IsControlledBy(o, &metav1.ObjectMeta{UID: owner.UID}) && sameTarget(o, p.resource) {
-			found = append(found, o)
-		}
-	}
-	return found, err
+	found, err := r.indexed(ctx, p.resource.Namespace, value)
+	return slices.DeleteFunc(found, func(o *workloadv1alpha1.KubernetesApplicationResource) bool {
+		return o.UID == p.resource.UID || !metav1.IsControlledBy(o, &metav1.ObjectMeta{UID: owner.UID}) || !sameTarget(o, p.resource)
+	}), err
 }
 
 func sameTarget(a, b *workloadv1alpha1.KubernetesApplicationResource) bool {

@@ -6,6 +6,7 @@ package applicationresource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,7 @@ const (
 	indexNeeds   = "needs/"
 )
 
-func indexed(o client.Object) (values []string) {
+func valuesOf(o client.Object) (values []string) {
 	resource, ok := o.(*workloadv1alpha1.KubernetesApplicationResource)
 	if !ok {
 		return nil
@@ -70,7 +71,7 @@ func indexed(o client.Object) (values []string) {
 // SetupWithManager adds the controller, which watches resources, targets and, through what reads them, Secrets.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	of := &workloadv1alpha1.KubernetesApplicationResource{}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), of, index, indexed); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), of, index, valuesOf); err != nil {
 		return fmt.Errorf("indexing resources of applications: %w", err)
 	}
 	r.isCached = true
@@ -113,14 +114,29 @@ func (w *wakeups) add(who types.NamespacedName) {
 	}
 }
 
+// indexed returns the resources of a namespace with a value in the index, which must not be changed.
+func (r *Reconciler) indexed(ctx context.Context, namespace, value string) (found []*workloadv1alpha1.KubernetesApplicationResource, err error) {
+	all, options := &workloadv1alpha1.KubernetesApplicationResourceList{}, []client.ListOption{client.InNamespace(namespace), client.UnsafeDisableDeepCopy}
+	if r.isCached {
+		options = append(options, client.MatchingFields{index: value})
+	}
+	err = r.client.List(ctx, all, options...)
+	for i := range all.Items {
+		if o := &all.Items[i]; r.isCached || slices.Contains(valuesOf(o), value) {
+			found = append(found, o)
+		}
+	}
+	return found, err
+}
+
 // with returns requests for the resources of a namespace with a value in the index.
 func (r *Reconciler) with(ctx context.Context, namespace, value string) (requests []reconcile.Request) {
-	all := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	if err := r.client.List(ctx, all, client.InNamespace(namespace), client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+	all, err := r.indexed(ctx, namespace, value)
+	if err != nil {
 		r.log.Error(err, "Cannot list the resources of applications", "index", value)
 	}
-	for _, o := range all.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&o)})
+	for _, o := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 	return requests
 }
@@ -177,7 +193,7 @@ func (r *Reconciler) targetChanges() handler.EventHandler {
 // siblingChanges wakes the objects that need one which became ready, and those that one which is gone had needed.
 func (r *Reconciler) siblingChanges() handler.EventHandler {
 	wake := func(ctx context.Context, of client.Object, from, to string, q queue.Queue) {
-		for _, value := range indexed(of) {
+		for _, value := range valuesOf(of) {
 			if name, found := strings.CutPrefix(value, from); found {
 				for _, request := range r.with(ctx, of.GetNamespace(), to+name) {
 					q.Add(request)
