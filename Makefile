@@ -95,10 +95,11 @@ chaos: ## Kill every process 200 times at random moments (BOWLINE_KILLS, BOWLINE
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: crashpoints
-crashpoints: build ## Interrupt every operation of the cloud's kinds and of claims at every request (ARGS="--kind NodeGroup --operation create")
+crashpoints: build ## Interrupt every operation of the cloud's kinds, of claims and of applications at every request (ARGS="--kind NodeGroup --operation create")
 	.ci/ensure-servers
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
-	@exec bin/crashpoints $(ARGS)
+	@bin/crashpoints $(ARGS)
+	@[[ -n "$(ARGS)" ]] || $(GO) run ./test/crashpoints/workloads
 
 .PHONY: storm
 storm: ## A thousand objects, a cloud that throttles and loses responses, ten kills (BOWLINE_SEED)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/internal/election"
 	"github.com/bowline-dev/bowline/pkg/internal/idle"
 	"github.com/bowline-dev/bowline/pkg/internal/probes"
@@ -59,6 +60,8 @@ type ManagerConfig struct {
 	// Used returns a channel that is closed once a kind has objects, before the first one is stored. A kind without is not watched (N83).
 	// Default: every kind is watched.
 	Used idle.Used
+
+	mayChange fence.Fence // nil for none
 }
 
 // NewManager returns a manager with all controllers of the providers. Objects are deleted in the order of their references, across
@@ -113,7 +116,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		if err != nil {
 			return nil, err
 		}
-		cfg.Reconcilers = append([]managed.ReconcilerOption{managed.WithFence(leases.Fence)}, cfg.Reconcilers...)
+		cfg.mayChange, cfg.Reconcilers = leases.Fence, append([]managed.ReconcilerOption{managed.WithFence(leases.Fence)}, cfg.Reconcilers...)
 	}
 	var base ctrl.Manager
 	if cfg.Used != nil {
@@ -123,7 +126,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
-	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme), mine, cfg.Concurrency}
+	mgr := ownManager{base, cfg.Log, cfg.Used, secrets.Reader(base.GetAPIReader(), scheme), mine, cfg.Concurrency, cfg.mayChange}
 	reconcilers := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		setup := func() error { return p.SetupWithManager(mgr, reconcilers...) }
@@ -153,6 +156,7 @@ type ownManager struct {
 	mine *shard.Shard
 
 	concurrency int // 0 for that of each kind
+	mayChange   fence.Fence // nil for none
 }
 
 // GetAPIReader returns a reader without a cache.

@@ -176,7 +176,11 @@ func (s *Setup) addWorkloads() error {
 	if err := application.NewReconciler(s.mgr).SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
 		return err
 	}
-	objects := applicationresource.NewReconciler(s.mgr, s.clients.Secrets())
+	var options []applicationresource.Option
+	if own, _ := s.mgr.(ownManager); own.mayChange != nil {
+		options = append(options, applicationresource.WithFence(own.mayChange))
+	}
+	objects := applicationresource.NewReconciler(s.mgr, s.clients.Secrets(), options...)
 	return objects.SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind))
 }
 

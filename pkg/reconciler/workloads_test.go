@@ -387,7 +387,7 @@ var workloadScripts = map[string]scenario.Script[*workloadStage]{
 	}, Then: func(s *workloadStage) error {
 		return errors.Join(s.checkData("cm", one), s.checkData("other", two), s.checkOnly("cm", "other", "db"))
 	}, Requests: 12},
-	"change": {Given: func(s *workloadStage) {
+	"change (N94)": {Given: func(s *workloadStage) {
 		app := s.submitted(template("a", configMap("cm", one)))
 		s.edit(app, func() { app.Spec.ResourceTemplates[0] = template("a", configMap("cm", two)) })
 	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("cm", two), s.checkOnly("cm")) }, Requests: 4},

@@ -211,6 +211,7 @@ func (c *Cluster) Delete(ctx context.Context, o Object, uid types.UID) error {
 const (
 	messageRefused     = "the cluster does not accept the credentials of the target: if it lasts, ask your platform team"
 	messageUnreachable = "the cluster of the target cannot be reached at the moment; this is retried: if it lasts, ask your platform team"
+	messageLate        = "the controllers were about to be replaced by others, which go on"
 	messageThrottled   = "the cluster of the target accepts no further calls at the moment; this is retried later"
 )
 
@@ -221,6 +222,8 @@ func classify(err error) error {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):
 		return err
+	case failure.Of(err).Reason == failure.CallTooLate:
+		return failure.ForTeam(failure.CallTooLate, messageLate, err)
 	case paused && notSent.Reason == failure.ExternalSystemRefused, apierrors.IsUnauthorized(err):
 		return failure.ForTeam(failure.ExternalSystemRefused, messageRefused, err)
 	case paused && notSent.Reason == failure.ExternalSystemThrottled, apierrors.IsTooManyRequests(err):

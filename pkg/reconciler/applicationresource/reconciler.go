@@ -35,6 +35,7 @@ import (
 
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/clients/clusters"
+	"github.com/bowline-dev/bowline/pkg/clients/fence"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -61,6 +62,7 @@ type Reconciler struct {
 	secrets  Secrets
 	clusters *clusters.Clusters
 	memories sync.Map // *memory by the name of the resource
+	fence    fence.Fence
 	queue    wakeups
 	isCached bool // the client has the index
 }
@@ -79,6 +81,10 @@ func WithRecorder(er event.Recorder) Option {
 	return func(r *Reconciler, _ *clusters.Hooks) { r.recorder = er }
 }
 
+// WithFence sets what is checked before each call that changes a cluster, such as whether this process still holds its lease (N87). Default:
+// nothing.
+func WithFence(f fence.Fence) Option { return func(r *Reconciler, _ *clusters.Hooks) { r.fence = f } }
+
 // WithHooks changes how clusters are called, for tests.
 func WithHooks(change func(*clusters.Hooks)) Option {
 	return func(_ *Reconciler, h *clusters.Hooks) { change(h) }
@@ -88,8 +94,8 @@ func WithHooks(change func(*clusters.Hooks)) Option {
 func NewReconciler(mgr manager.Manager, secrets Secrets, o ...Option) *Reconciler {
 	r := &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), secrets: secrets,
-		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName),
-		log:      mgr.GetLogger().WithValues("controller", ControllerName),
+		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName), fence: func() error { return nil },
+		log: mgr.GetLogger().WithValues("controller", ControllerName),
 	}
 	hooks := clusters.Hooks{Changed: r.queue.add, Reachable: r.wakeTarget}
 	for _, apply := range o {
@@ -113,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	p := &pass{resource: resource, memory: r.memoryOf(resource), leases: map[string]*clusters.Lease{}}
 	defer p.release()
-	o := flow.Run(ctx, p, r.lifecycle(resource)...)
+	o := flow.Run(fence.With(ctx, r.fence), p, r.lifecycle(resource)...)
 	r.watch(p)
 	p.SetStatus = func() { p.report(o) }
 	return r.settler.Settle(ctx, p.resource, p.TeamReport, o)
