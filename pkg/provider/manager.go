@@ -155,7 +155,7 @@ type ownManager struct {
 	live client.Reader
 	mine *shard.Shard
 
-	concurrency int // 0 for that of each kind
+	concurrency int         // 0 for that of each kind
 	mayChange   fence.Fence // nil for none
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/application"
 	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 var one, two = map[string]string{"n": "1"}, map[string]string{"n": "2"}
@@ -280,6 +281,44 @@ func TestApplicationScheduling(t *testing.T) {
 		},
 	})
 }
+
+// Plan tells what a pass would do, and does nothing.
+func TestApplicationPlan(t *testing.T) {
+	t.Parallel()
+	s := newWorkloadStage(t)
+	t.Cleanup(s.Close)
+	plan := func() managed.Plan {
+		t.Helper()
+		plan, err := s.reconciler.(*applicationresource.Reconciler).Plan(t.Context(), s.resource("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	own := &workloadv1alpha1.KubernetesApplicationResource{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "a"}}
+	own.Spec.Template = template("a", configMap("cm", one)).Spec.Template
+	own.Spec.TargetReference = &workloadv1alpha1.KubernetesTargetReference{Name: "there"}
+	s.create(own)
+	if got := plan(); got.Action != managed.PlanCreate || !slices.ContainsFunc(got.Fields, isData) {
+		t.Errorf("before: %+v", got)
+	}
+	s.wantData("cm", nil)
+	s.passOf("a")
+	if got := plan(); got.Action != managed.PlanNothing || len(got.Fields) > 0 {
+		t.Errorf("as declared: %+v", got)
+	}
+	s.edit(own, func() { own.Spec.Template = template("a", configMap("cm", two)).Spec.Template })
+	if got := plan(); got.Action != managed.PlanUpdate || len(got.Fields) != 1 || !isData(got.Fields[0]) {
+		t.Errorf("changed: %+v", got)
+	}
+	s.wantData("cm", one)
+	s.delete(own)
+	if got := plan(); got.Action != managed.PlanDelete {
+		t.Errorf("deleted: %+v", got)
+	}
+}
+
+func isData(f xpv1.FieldDifference) bool { return strings.HasPrefix(f.Path, "data") }
 
 // Copies of Secrets follow their sources, and are deleted with the last object that names them.
 func TestApplicationSecrets(t *testing.T) {

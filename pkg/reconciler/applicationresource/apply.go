@@ -5,10 +5,7 @@ package applicationresource
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"strconv"
 	"time"
 
@@ -158,57 +155,13 @@ func (r *Reconciler) disown(ctx context.Context, p *pass) error {
 // what is declared: a difference in form, such as 1000m for 1, costs one request.
 func (p *pass) isAsDeclared() bool {
 	if p.memory.of == p.resource.Generation {
-		return p.memory.hash == hash(p.live)
+		return p.memory.fingerprint == clusters.Fingerprint(p.live)
 	}
-	return covers(p.live.Object, p.desired.Object)
+	return clusters.Covers(p.live, p.desired)
 }
 
 func (p *pass) remember(live *unstructured.Unstructured) {
-	p.memory.hash, p.memory.of = hash(live), p.resource.Generation
-}
-
-// hash is the same for two states that differ only in what the template cannot declare.
-func hash(o *unstructured.Unstructured) string {
-	content := map[string]any{}
-	for key, value := range o.Object {
-		if key != "status" && key != "metadata" {
-			content[key] = value
-		}
-	}
-	content["metadata"] = []any{o.GetLabels(), o.GetAnnotations(), o.GetOwnerReferences(), o.GetFinalizers(), o.GetUID()}
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return string(sum[:])
-}
-
-// covers is true if a value has all that is declared.
-func covers(has, declared any) bool {
-	switch declared := declared.(type) {
-	case map[string]any:
-		has, ok := has.(map[string]any)
-		for key, value := range declared {
-			if !ok || !covers(has[key], value) {
-				return false
-			}
-		}
-		return ok
-	case []any:
-		has, ok := has.([]any)
-		if !ok || len(has) != len(declared) {
-			return false
-		}
-		for i := range declared {
-			if !covers(has[i], declared[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return reflect.DeepEqual(has, declared)
-	}
+	p.memory.fingerprint, p.memory.of = clusters.Fingerprint(live), p.resource.Generation
 }
 
 // Changes by others are changed back at once, and later the more often that happens.

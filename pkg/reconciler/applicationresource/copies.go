@@ -46,7 +46,7 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass, secret *corev1.Sec
 		return flow.AwaitAs(ReasonProgressing, "%s is being deleted in the cluster, and is created again then.", o)
 	case !isCopyOf(live, secret) && (known.UID != live.GetUID() || !p.marked(one, live)):
 		return flow.Refuse(failure.ExternalNameTaken, "%s exists in the cluster and is no copy of Secret %q: rename one of the two", o, secret.Name)
-	case covers(live.Object, desired.Object) && sameKeys(live, desired):
+	case clusters.Covers(live, desired) && sameKeys(live, desired):
 		p.saw(one, live)
 		return flow.Next()
 	default:

@@ -5,14 +5,12 @@ package applicationresource
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,18 +184,3 @@ func (r *Reconciler) readSecrets(ctx context.Context, p *pass) flow.Outcome {
 	}
 	return flow.Next()
 }
-
-// statusOf returns the status of an object, nil if it has none or a large one, or there is no object.
-func statusOf(o *unstructured.Unstructured) *runtime.RawExtension {
-	if o == nil || o.Object["status"] == nil {
-		return nil
-	}
-	raw, err := json.Marshal(o.Object["status"])
-	if err != nil || len(raw) > mostStatus {
-		return nil
-	}
-	return &runtime.RawExtension{Raw: raw}
-}
-
-// mostStatus is how many bytes of a status are copied.
-const mostStatus = 64 << 10

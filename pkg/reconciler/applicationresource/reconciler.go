@@ -215,7 +215,7 @@ func (p *pass) report(o flow.Outcome) {
 		s.AppliedGeneration = p.resource.Generation
 	}
 	if p.observed {
-		s.Remote = statusOf(p.live)
+		s.Remote = clusters.Status(p.live)
 	}
 	switch {
 	case p.resource.Spec.TargetReference == nil:
@@ -231,13 +231,13 @@ func (p *pass) report(o flow.Outcome) {
 
 // A memory is what this process knows of an object beside its status. A new process learns it again.
 type memory struct {
-	uid      types.UID
-	hash     string                     // of the object as it was last found to be as declared
-	of       int64                      // generation that it was compared with
-	last     *unstructured.Unstructured // what the last apply returned, until the watch has it
-	reverts  int                        // in a row
-	reverted time.Time
-	watched  map[*clusters.Cluster]struct{}
+	uid         types.UID
+	fingerprint string                     // of the object as it was last found to be as declared
+	of          int64                      // generation that it was compared with
+	last        *unstructured.Unstructured // what the last apply returned, until the watch has it
+	reverts     int                        // in a row
+	reverted    time.Time
+	watched     map[*clusters.Cluster]struct{}
 }
 
 func (r *Reconciler) memoryOf(resource *workloadv1alpha1.KubernetesApplicationResource) *memory {
