@@ -13,7 +13,7 @@
 //	compute.crossplane.io/v1alpha1   KubernetesCluster
 //
 // A KubernetesTarget, of workload.crossplane.io/v1alpha1, copies the connection Secret of an existing managed resource that permits
-// it.
+// it. A KubernetesApplication runs in the cluster of a target; each of its objects there has a KubernetesApplicationResource.
 //
 // Condition Ready of a claim shows if no installed class satisfies it. Package common/v1 has the fields that all kinds share,
 // package crds the definitions.

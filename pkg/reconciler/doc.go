@@ -12,8 +12,10 @@
 //   - claim: conditions of claims that have no class.
 //   - secret: copies of connection Secrets, by connection/copies.
 //   - target: access of further namespaces to a managed resource.
+//   - application and applicationresource: objects in the clusters of targets.
 //   - providerconfig: the use of ProviderConfigs.
 //   - class: whether claims can get anything from a class.
 //
-// The tests of all controllers from claim to target, and of class, are here, on one stage: claims_*, classes_*, copies_*, secrets_* and targets_*.
+// The tests of all controllers from claim to target, and of class, are here, on one stage: claims_*, classes_*,
+// copies_*, secrets_*, targets_* and workloads_*.
 package reconciler

@@ -167,6 +167,21 @@ func TestApplicationChanges(t *testing.T) {
 func TestApplicationStops(t *testing.T) {
 	t.Parallel()
 	runOn(t, newWorkloadStage, map[string]func(*workloadStage){
+		"an object that was created again is deleted, although that was not recorded": func(s *workloadStage) {
+			s.create(s.connectionSecret("db", one))
+			app := s.submitted(template("a", configMap("cm", one), "db"))
+			resource := s.resource("a")
+			s.status(resource, func() {
+				for i := range resource.Status.Inventory {
+					resource.Status.Inventory[i].UID = "of the former one"
+				}
+			})
+			s.delete(app)
+			s.Eventually(s.t, "the application is gone", s.untilGone(app))
+			if err := s.checkOnly(); err != nil {
+				s.t.Error(err)
+			}
+		},
 		"a paused application and a paused resource do nothing": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))
 			s.edit(app, func() {
@@ -255,6 +270,8 @@ func TestApplicationScheduling(t *testing.T) {
 		},
 		"an application moves when its target is deleted: first there, then away (N92)": func(s *workloadStage) {
 			s.submitted(template("a", configMap("cm", one)))
+			before := &corev1.ConfigMap{}
+			s.there("cm", before)
 			s.connect("second")
 			target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "there"}}
 			s.edit(target, func() { target.Finalizers = []string{"test.bowline.dev/held"} })
@@ -265,6 +282,9 @@ func TestApplicationScheduling(t *testing.T) {
 			s.wantApp(workloadv1alpha1.ApplicationSubmitted, xpv1.ReasonAvailable)
 			if got := s.resource("a"); s.app().Spec.TargetReference.Name != "second" || len(got.Status.Inventory) != 1 || got.Status.Inventory[0].Target != "second" {
 				s.t.Errorf("it has %+v", got.Status.Inventory)
+			}
+			if after := (&corev1.ConfigMap{}); !s.there("cm", after) || after.UID != before.UID {
+				s.t.Error("the object of the same cluster was created again")
 			}
 		},
 		"an application that named its target waits": func(s *workloadStage) {
@@ -441,7 +461,7 @@ var workloadScripts = map[string]scenario.Script[*workloadStage]{
 		app := s.submitted(template("a", configMap("cm", one)))
 		s.connect("second")
 		s.edit(app, func() { app.Spec.TargetReference.Name = "second" })
-	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("cm", one), s.checkOnly("cm")) }, Requests: 6},
+	}, Then: func(s *workloadStage) error { return errors.Join(s.checkData("cm", one), s.checkOnly("cm")) }, Requests: 5},
 	"remove (N94)": {Given: func(s *workloadStage) {
 		s.create(s.connectionSecret("db", one))
 		s.delete(s.submitted(template("a", configMap("cm", one), "db"), template("b", configMap("other", one))))

@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/trace"
 	"github.com/bowline-dev/bowline/internal/cli/why"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
@@ -145,7 +146,7 @@ func withoutAdvice(text string) string {
 	note := func(reason, meaning, action string) {
 		texts[meaning], texts[action] = "MEANING OF "+reason, "ACTION FOR "+reason
 	}
-	for _, e := range slices.Concat(managed.Reasons(), target.Reasons(), claim.Reasons()) {
+	for _, e := range slices.Concat(managed.Reasons(), target.Reasons(), claim.Reasons(), applicationresource.Reasons()) {
 		note(string(e.Reason), e.Meaning, e.Action)
 	}
 	for _, e := range failure.Explanations() {

@@ -69,7 +69,8 @@ func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		third[fmt.Sprint(k[1], ".yaml")] = &fstest.MapFile{Data: fmt.Appendf(nil, foreign, k...)}
 	}
 	all, err := crd.Load(third)
-	kinds := []string{"FancySQLInstance", "PostgreSQLInstance", "FavouriteDBInstance", "FavouriteDBInstanceClass", "ProviderConfig"}
+	kinds := []string{"FancySQLInstance", "PostgreSQLInstance", "FavouriteDBInstance", "FavouriteDBInstanceClass", "ProviderConfig",
+		"KubernetesTarget", "KubernetesApplication", "KubernetesApplicationResource"}
 	for _, files := range []fs.FS{claimcrds.FS, fcpcrds.FS} {
 		more, wrong := crd.Load(files)
 		err = errors.Join(err, wrong)

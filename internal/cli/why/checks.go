@@ -19,9 +19,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/application"
+	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
 // checkControllers reports controllers that do not run.
@@ -82,6 +85,8 @@ func (q *inquiry) checkDeletion() {
 		case claimbinding.Finalizer:
 			q.blocked(sentence(cmp.Or(q.ready.Message, "It is kept until its managed resource is deleted or released")),
 				advice(q.failure.Reason).Action)
+		case target.Finalizer, application.Finalizer, applicationresource.Finalizer:
+			q.blocked(sentence(cmp.Or(q.ready.Message, "It is kept until what it has in a cluster, or its Secret, is deleted")), advice(q.failure.Reason).Action)
 		case providerconfig.Finalizer:
 			used := advice(providerconfig.ReasonInUse)
 			q.blocked(sentence(cmp.Or(q.ready.Message, used.Meaning)), used.Action)
@@ -236,7 +241,7 @@ func (q *inquiry) nextOfClaim() string {
 }
 
 func (q *inquiry) pausedBy() string {
-	if q.Role != inspect.RoleManaged {
+	if q.Role != inspect.RoleManaged && q.Role != inspect.RoleWorkload {
 		return ""
 	}
 	policies, given, _ := unstructured.NestedSlice(q.object.Object, "spec", "managementPolicies")

@@ -96,6 +96,8 @@ func inquire(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *inqui
 		checks, next = []func(){q.checkSeen, q.checkIgnored, q.checkDeletion, q.checkClaimConditions, q.noteRotation, q.checkClass, q.checkResource}, q.nextOfClaim
 	case inspect.RoleClass:
 		checks = append(checks, q.checkConfig, q.checkNamespace)
+	case inspect.RoleTarget, inspect.RoleWorkload:
+		checks = []func(){q.checkSeen, q.checkPaused, q.checkDeletion, q.checkContent, q.checkClaimConditions}
 	case inspect.RoleManaged:
 		checks, next = []func(){
 			q.checkSeen, q.checkPaused, q.checkIgnored, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
@@ -146,7 +148,8 @@ func (q *inquiry) failing() bool {
 }
 
 func (q *inquiry) unseen() bool {
-	return (q.Role == inspect.RoleClaim || q.Role == inspect.RoleManaged) && q.ready.Reason == "" && q.synced.Reason == ""
+	served := []inspect.Role{inspect.RoleClaim, inspect.RoleManaged, inspect.RoleTarget, inspect.RoleWorkload}
+	return slices.Contains(served, q.Role) && q.ready.Reason == "" && q.synced.Reason == ""
 }
 
 func (q *inquiry) blocked(cause, action string) {

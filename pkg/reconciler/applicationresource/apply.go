@@ -75,11 +75,11 @@ func (r *Reconciler) own(_ context.Context, p *pass) flow.Outcome {
 		return flow.Refuse(failure.ExternalResourceLost, "%s was deleted in the cluster with all that it held. To create an empty one, set the "+
 			"annotation %s of this resource to %s", p.object, meta.AnnotationKeyRecreate, known.UID)
 	}
-	if p.marked(known, p.live) || known.UID == p.live.GetUID() && !isMarked(p.live) || p.takesOver() {
+	if p.isOurs(known, p.live) || p.takesOver() {
 		return flow.Next()
 	}
 	whose := "was not created by Bowline"
-	if of := p.live.GetAnnotations()[AnnotationKeyResource]; of != "" && isMarked(p.live) {
+	if of := p.live.GetAnnotations()[AnnotationKeyResource]; of != "" {
 		whose = "belongs to KubernetesApplicationResource " + of
 	}
 	return flow.Refuse(failure.ExternalNameTaken, "%s exists in the cluster and %s: choose another name, or, to take it over, set the annotation %s "+

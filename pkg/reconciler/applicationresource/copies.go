@@ -44,7 +44,7 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass, secret *corev1.Sec
 	case live == nil:
 	case live.GetDeletionTimestamp() != nil:
 		return flow.AwaitAs(ReasonProgressing, "%s is being deleted in the cluster, and is created again then.", o)
-	case !isCopyOf(live, secret) && (known.UID != live.GetUID() || !p.marked(one, live)):
+	case !isCopyOf(live, secret) && (known.UID != live.GetUID() || !p.isOurs(one, live)):
 		return flow.Refuse(failure.ExternalNameTaken, "%s exists in the cluster and is no copy of Secret %q: rename one of the two", o, secret.Name)
 	case clusters.Covers(live, desired) && sameKeys(live, desired):
 		p.saw(one, live)

@@ -12,6 +12,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -151,7 +152,9 @@ func (r *Reconciler) remove(ctx context.Context, p *pass, which func(item) bool)
 		if !which(one) {
 			continue
 		}
-		gone, o := r.removeOne(ctx, p, one)
+		gone, o := r.removeOne(ctx, p, one, func(live types.UID) bool {
+			return slices.ContainsFunc(p.items(), func(other item) bool { return other.UID == live && !which(other) })
+		})
 		if gone {
 			p.change(func(all []item) []item {
 				return slices.DeleteFunc(all, func(other item) bool { return same(one, other) })
@@ -163,8 +166,8 @@ func (r *Reconciler) remove(ctx context.Context, p *pass, which func(item) bool)
 	return result
 }
 
-// removeOne is gone if there is nothing left of an object that is ours.
-func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item) (gone bool, o flow.Outcome) {
+// removeOne is gone if there is nothing left of an object that is ours, or it stays: since two targets may lead to one cluster.
+func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays func(types.UID) bool) (gone bool, o flow.Outcome) {
 	if meta.OrphansOnDelete(p.resource) {
 		p.Note(ReasonLeft, fmt.Sprintf("Left %s as it is in the cluster of KubernetesTarget %q, since the annotation %s is true.", describe(one),
 			one.Target, meta.AnnotationKeyOrphanOnDelete))
@@ -180,7 +183,7 @@ func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item) (gone boo
 	}
 	lease, err := r.lease(ctx, p, target)
 	if err == nil {
-		gone, err = r.deleteFrom(ctx, p, lease, one)
+		gone, err = r.deleteFrom(ctx, p, lease, one, stays)
 	}
 	switch {
 	case gone && err == nil:
@@ -206,8 +209,8 @@ func describe(one item) string {
 		Namespace: one.Namespace, Name: one.Name}.String()
 }
 
-// deleteFrom deletes an object that is ours. It is gone if it does not exist, or belongs to somebody else.
-func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (gone bool, err error) {
+// deleteFrom deletes an object that is ours. It is gone if it does not exist, belongs to somebody else, or stays.
+func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.Lease, one item, stays func(types.UID) bool) (gone bool, err error) {
 	o, err := cluster.Find(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, one.Name)
 	if err != nil {
 		if apimeta.IsNoMatchError(err) { // all objects of the kind are gone with its definition
@@ -220,7 +223,7 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 	switch {
 	case err != nil:
 		return false, err
-	case live == nil, one.UID != "" && live.GetUID() != one.UID, !p.marked(one, live) && (one.UID == "" || isMarked(live)):
+	case live == nil, !p.isOurs(one, live), stays(live.GetUID()):
 		return true, nil
 	case one.Copy:
 		if needed, err := r.isNeededByOthers(ctx, p, cluster, one); needed || err != nil {
@@ -234,18 +237,18 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 	return false, cluster.Delete(ctx, o, live.GetUID())
 }
 
-// marked is true for an object that carries our mark.
-func (p *pass) marked(one item, live *unstructured.Unstructured) bool {
+// isOurs is true for an object that carries our mark, or that is known from before and carries that of nobody else. A mark counts more than
+// a UID: an object that was created again may not be recorded.
+func (p *pass) isOurs(one item, live *unstructured.Unstructured) bool {
 	if one.Copy {
-		source, ok := meta.PropagatedFrom(live)
-		return ok && source.Namespace == p.resource.Namespace && source.Name == one.Name
+		source, copied := meta.PropagatedFrom(live)
+		if copied {
+			return source.Namespace == p.resource.Namespace && source.Name == one.Name
+		}
+	} else if mark := live.GetLabels()[clusters.LabelKeyWorkload]; mark != "" {
+		return mark == string(p.resource.UID)
 	}
-	return live.GetLabels()[clusters.LabelKeyWorkload] == string(p.resource.UID)
-}
-
-// isMarked is true for an object that carries the mark of some resource.
-func isMarked(live *unstructured.Unstructured) bool {
-	return live.GetLabels()[clusters.LabelKeyWorkload] != ""
+	return one.UID == live.GetUID()
 }
 
 // isNeededByOthers is true for a copy that another resource declares, too. Of several that cease to, the last one sees in the cache that the
