@@ -94,6 +94,15 @@ func (s *Shared[C]) renew(ctx context.Context, wanted func() (Wanted[C], error))
 	return e, nil
 }
 
+// Last returns the client of a key as it was last created, whatever has become of what it was created from, and false if there is none.
+func (s *Shared[C]) Last(key limits.Key) (client C, release func(), ok bool) {
+	e := s.clients.last(key)
+	if e == nil {
+		return client, nil, false
+	}
+	return e.client, sync.OnceFunc(func() { s.clients.release(e) }), true
+}
+
 // Forget closes the client of a key once its users have released it.
 func (s *Shared[C]) Forget(key limits.Key) {
 	s.clients.forget(key)
@@ -157,6 +166,29 @@ func (c *cache[C]) get(key limits.Key, from limits.Version) *entry[C] {
 	defer c.mu.Unlock()
 	e := c.entries[key]
 	if e == nil || e.from != from || e.failed() {
+		return nil
+	}
+	e.users++
+	if e.idle != nil {
+		e.idle.Stop()
+	}
+	return e
+}
+
+// last returns the client of a key, nil if none was created. The caller releases it.
+func (c *cache[C]) last(key limits.Key) *entry[C] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[key]
+	if e == nil {
+		return nil
+	}
+	select {
+	case <-e.ready:
+	default:
+		return nil
+	}
+	if e.err != nil {
 		return nil
 	}
 	e.users++

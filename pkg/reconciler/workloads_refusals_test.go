@@ -200,6 +200,24 @@ func TestApplicationOutages(t *testing.T) {
 			s.Eventually(s.t, "the application is gone", s.untilGone(app))
 			s.wantData("cm", one)
 		},
+		"a deletion goes on without the Secret of the target, as in a namespace that is being deleted": func(s *workloadStage) {
+			app := s.submitted(template("a", configMap("cm", one)))
+			s.delete(s.secret("kube-there"))
+			s.delete(app)
+			s.Eventually(s.t, "the application is gone", s.untilGone(app))
+			s.wantData("cm", nil)
+		},
+		"a deletion without the Secret of the target waits in another process": func(s *workloadStage) {
+			app := s.submitted(template("a", configMap("cm", one)))
+			s.delete(s.secret("kube-there"))
+			s.delete(app)
+			s.restart(s.Config)
+			s.pass()
+			s.pass()
+			if m := s.resource("a").GetCondition(xpv1.TypeSynced).Message; !strings.Contains(m, meta.AnnotationKeyOrphanOnDelete) {
+				s.t.Errorf("the message is %q", m)
+			}
+		},
 		"a deletion ends where the cluster is gone with its managed resource": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))
 			s.cluster(func(*http.Request) error { return errors.New("unreachable") })

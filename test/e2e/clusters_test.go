@@ -54,9 +54,11 @@ func TestHostedCluster(t *testing.T) {
 			t.Errorf("the server is process %q, and was %q", after, before)
 		}
 	})
+	t.Run("an application (K80)", func(t *testing.T) { h.runs(t, "1") })
 	t.Run("a rotated token", func(t *testing.T) { h.rotate(t, remote) })
+	t.Run("the application with the new token", func(t *testing.T) { h.runs(t, "2") })
 	t.Run("deletion", func(t *testing.T) {
-		for _, o := range []client.Object{h.target, h.claim} {
+		for _, o := range []client.Object{h.app(""), h.target, h.claim} {
 			if err := h.Client.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -216,5 +218,42 @@ func (h *hosted) rotate(t *testing.T, former client.Client) {
 	}
 	h.Eventually(t, within, "both Secrets have the new token", func(ctx context.Context) error {
 		return errors.Join(h.opens(h.claim.Namespace, h.claim.Name)(ctx), h.opens(h.target.Namespace, h.target.Name)(ctx))
+	})
+}
+
+// app is an application of the target's namespace with a ConfigMap in the cluster.
+func (h *hosted) app(content string) *workloadv1alpha1.KubernetesApplication {
+	app := &workloadv1alpha1.KubernetesApplication{ObjectMeta: metav1.ObjectMeta{Namespace: h.target.Namespace, Name: "app"}}
+	t := workloadv1alpha1.KubernetesApplicationResourceTemplate{}
+	t.Metadata.Name = "settings"
+	t.Spec.Template.Raw = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"settings"},"data":{"content":%q}}`, kept, content)
+	app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, t)
+	return app
+}
+
+// runs creates the application or changes its content, and waits until the cluster has that.
+func (h *hosted) runs(t *testing.T, content string) {
+	app := h.app(content)
+	want := app.Spec
+	err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+	if apierrors.IsNotFound(err) {
+		err = h.Client.Create(t.Context(), app)
+	} else if err == nil {
+		app.Spec.ResourceTemplates = want.ResourceTemplates
+		err = h.Client.Update(t.Context(), app)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Eventually(t, within, "the cluster has it", func(ctx context.Context) error {
+		remote, err := h.remote(ctx, h.target.Namespace, h.target.Name)
+		if err != nil {
+			return err
+		}
+		o := &corev1.ConfigMap{}
+		if err := remote.Get(ctx, client.ObjectKey{Namespace: kept, Name: "settings"}, o); err != nil || o.Data["content"] != content {
+			return fmt.Errorf("it has %v, %w", o.Data, err)
+		}
+		return nil
 	})
 }

@@ -88,6 +88,16 @@ func (c *Clusters) For(ctx context.Context, target *workloadv1alpha1.KubernetesT
 	return &Lease{cluster, release}, nil
 }
 
+// Last returns the cluster of a target as it was last used, although its Secret may be gone, as in a namespace that is being deleted: nil if
+// this process did not use it.
+func (c *Clusters) Last(target types.NamespacedName) *Lease {
+	cluster, release, ok := c.shared.Last(keyOf(target))
+	if !ok {
+		return nil
+	}
+	return &Lease{cluster, release}
+}
+
 // secretOf returns the Secret of a target, which the controller of targets wrote and keeps as it is.
 func (c *Clusters) secretOf(ctx context.Context, target *workloadv1alpha1.KubernetesTarget) (*corev1.Secret, error) {
 	ref := target.Spec.WriteConnectionSecretToReference

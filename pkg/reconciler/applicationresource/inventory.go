@@ -182,6 +182,11 @@ func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays fun
 		return true, o
 	}
 	lease, err := r.lease(ctx, p, target)
+	if failure.Of(err).Reason == failure.WaitingForReferences {
+		if last := r.clusters.Last(client.ObjectKeyFromObject(target)); last != nil {
+			p.leases[target.Name], lease, err = last, last, nil
+		}
+	}
 	if err == nil {
 		gone, err = r.deleteFrom(ctx, p, lease, one, stays)
 	}
