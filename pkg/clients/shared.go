@@ -103,6 +103,18 @@ func (s *Shared[C]) Last(key limits.Key) (client C, release func(), ok bool) {
 	return e.client, sync.OnceFunc(func() { s.clients.release(e) }), true
 }
 
+// Check returns the fault of the external system that calls with the present client revealed, nil if there is none.
+func (s *Shared[C]) Check(key limits.Key) error {
+	s.clients.mu.Lock()
+	e := s.clients.entries[key]
+	s.clients.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	_, err := s.limits.Check(key, e.from)
+	return err
+}
+
 // Forget closes the client of a key once its users have released it.
 func (s *Shared[C]) Forget(key limits.Key) {
 	s.clients.forget(key)

@@ -173,7 +173,7 @@ func (s *Setup) addClaims() error {
 
 // addWorkloads adds the controllers of applications and of their objects.
 func (s *Setup) addWorkloads() error {
-	if err := application.NewReconciler(s.mgr).SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
+	if err := application.NewReconciler(s.mgr, s.clients.Secrets()).SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
 		return err
 	}
 	var options []applicationresource.Option

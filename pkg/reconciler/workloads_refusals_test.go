@@ -4,6 +4,7 @@
 package reconciler_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -73,7 +74,7 @@ func TestApplicationBounds(t *testing.T) {
 			s.edit(secret, func() { secret.OwnerReferences = nil })
 			s.create(s.newApp(template("a", configMap("cm", one))))
 			s.pass()
-			s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonTargetUnavailable, "has no Secret yet")
+			s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonTargetUnavailable, "has no Secret")
 		},
 	})
 }
@@ -88,20 +89,32 @@ func TestApplicationRefusals(t *testing.T) {
 			s.wantResource("a", workloadv1alpha1.ResourceFailed, applicationresource.ReasonApplyRefused, "the cluster answers: ", "NOT-A-NAME")
 		},
 		"values of Secrets are in no message": func(s *workloadStage) {
-			bad := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": map[string]any{"password": "hunter2 is no base64"}}
-			s.create(s.newApp(rawTemplate("a", bad)))
-			err := s.tryAll()
-			text := fmt.Sprint(err, s.resource("a").Status.Conditions, s.events.All())
-			if strings.Contains(text, "hunter2") || err == nil {
+			var templates []workloadv1alpha1.KubernetesApplicationResourceTemplate
+			for i, section := range []map[string]any{
+				{"data": map[string]any{"password": "hunter2 is no base64"}}, {"data": map[string]any{"pin": int64(48151623)}},
+				{"data": map[string]any{"a": map[string]any{"b": "hunter2"}}}, {"stringData": []any{"hunter2"}}, {"data": "hunter2"},
+			} {
+				section["apiVersion"], section["kind"], section["metadata"] = "v1", "Secret", map[string]any{"name": fmt.Sprintf("s%d", i)}
+				templates = append(templates, rawTemplate(fmt.Sprintf("t%d", i), section))
+			}
+			s.create(s.newApp(templates...))
+			text := fmt.Sprint(s.tryAll())
+			for _, resource := range s.resources() {
+				_, err := s.tryPass(resource.Name)
+				text += fmt.Sprint(err, s.resource(resource.Name).Status.Conditions)
+				if state := s.resource(resource.Name).Status.State; state != workloadv1alpha1.ResourceFailed {
+					s.t.Errorf("%s is %s", resource.Name, state)
+				}
+			}
+			text += fmt.Sprint(s.events.All())
+			if strings.Contains(text, "hunter2") || strings.Contains(text, "48151623") {
 				s.t.Errorf("it shows %s", text)
 			}
 		},
 		"a kind that the cluster does not have": func(s *workloadStage) {
 			s.create(s.newApp(rawTemplate("a", map[string]any{"apiVersion": "nowhere.example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "t"}})))
-			if err := s.tryAll(); err == nil {
-				s.t.Error("it is not retried")
-			}
-			s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonProgressing, "the cluster has no kind Thing.nowhere.example.org")
+			s.pass()
+			s.wantResource("a", workloadv1alpha1.ResourceFailed, applicationresource.ReasonKindMissing, "the cluster has no kind Thing.nowhere.example.org")
 		},
 	})
 }
@@ -135,6 +148,18 @@ func TestApplicationOwnership(t *testing.T) {
 			s.delete(app)
 			s.Eventually(s.t, "the application is gone", s.untilGone(app))
 			s.wantData("cm", one)
+		},
+		"an object of the same application goes from one resource to another": func(s *workloadStage) {
+			s.submitted(template("a", configMap("cm", one)))
+			before, app := &corev1.ConfigMap{}, s.app()
+			s.there("cm", before)
+			s.edit(app, func() { app.Spec.ResourceTemplates[0] = template("b", configMap("cm", two)) })
+			s.Eventually(s.t, "it has moved", func(ctx context.Context) error {
+				return errors.Join(s.untilApp(xpv1.ReasonAvailable)(ctx), s.checkData("cm", two), s.checkOnly("cm"))
+			})
+			if after := (&corev1.ConfigMap{}); !s.there("cm", after) || after.UID != before.UID {
+				s.t.Error("it was created again")
+			}
 		},
 		"an object of another resource": func(s *workloadStage) {
 			s.submitted(template("a", configMap("cm", one)), template("b", configMap("other", one)))
@@ -217,6 +242,15 @@ func TestApplicationOutages(t *testing.T) {
 			if m := s.resource("a").GetCondition(xpv1.TypeSynced).Message; !strings.Contains(m, meta.AnnotationKeyOrphanOnDelete) {
 				s.t.Errorf("the message is %q", m)
 			}
+		},
+		"a deletion waits where the target was removed by force": func(s *workloadStage) {
+			app := s.submitted(template("a", configMap("cm", one)))
+			s.delete(&workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "there"}})
+			s.delete(app)
+			s.pass()
+			s.pass()
+			s.wantResource("a", workloadv1alpha1.ResourceSubmitted, xpv1.ReasonDeleting, `KubernetesTarget "there" of its cluster does not exist`)
+			s.wantData("cm", one)
 		},
 		"a deletion ends where the cluster is gone with its managed resource": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))

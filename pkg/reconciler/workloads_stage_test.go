@@ -71,7 +71,7 @@ func workloadStageOn(of *stage) *workloadStage {
 func (s *workloadStage) newReconcilers(config *rest.Config) reconcile.Reconciler {
 	s.t.Helper()
 	mgr := s.manager(config)
-	s.applications = application.NewReconciler(mgr, application.WithRecorder(s.events))
+	s.applications = application.NewReconciler(mgr, liveSecrets{mgr.GetAPIReader()}, application.WithRecorder(s.events))
 	process := s.process
 	r := applicationresource.NewReconciler(mgr, liveSecrets{mgr.GetAPIReader()}, applicationresource.WithRecorder(s.events),
 		applicationresource.WithHooks(func(h *clusters.Hooks) {

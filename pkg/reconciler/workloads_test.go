@@ -4,8 +4,10 @@
 package reconciler_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +204,35 @@ func TestApplicationStops(t *testing.T) {
 			s.pass()
 			s.wantData("cm", one)
 		},
+		"a paused application pauses its objects": func(s *workloadStage) {
+			app := s.submitted(template("a", configMap("cm", one)))
+			s.edit(app, func() { app.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"} })
+			o := &corev1.ConfigMap{}
+			s.there("cm", o)
+			s.edit(o, func() { o.Data = two })
+			s.restart(s.Config)
+			s.pass()
+			s.wantData("cm", two)
+			s.edit(app, func() { app.Annotations = nil })
+			s.pass()
+			s.wantData("cm", one)
+		},
+		"labels and annotations that a template no longer has are removed": func(s *workloadStage) {
+			declared := template("a", configMap("cm", one))
+			declared.Metadata.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
+			app := s.newApp(declared)
+			s.create(app)
+			s.pass()
+			resource := s.resource("a")
+			s.edit(resource, func() { resource.Annotations["example.org/mine"] = "stays" })
+			s.wantData("cm", nil)
+			s.edit(app, func() { app.Spec.ResourceTemplates[0].Metadata.Annotations = nil })
+			s.pass()
+			s.wantData("cm", one)
+			if got := s.resource("a").Annotations; len(got) != 1 {
+				s.t.Errorf("it has %v", got)
+			}
+		},
 		"templates that contradict the selector write nothing": func(s *workloadStage) {
 			app := s.newApp(template("a", configMap("cm", one)))
 			app.Spec.ResourceSelector = &metav1.LabelSelector{MatchLabels: one}
@@ -287,6 +318,24 @@ func TestApplicationScheduling(t *testing.T) {
 				s.t.Error("the object of the same cluster was created again")
 			}
 		},
+		"an application without its target, as after kubectl replace, stays where it is": func(s *workloadStage) {
+			app := s.submitted(template("a", configMap("cm", one)))
+			for i := range 8 {
+				s.connect(fmt.Sprintf("t%d", i))
+			}
+			s.edit(app, func() { app.Spec.TargetReference, app.Spec.TargetSelector = nil, nil })
+			s.pass()
+			if got := s.app().Spec.TargetReference; got == nil || got.Name != "there" {
+				s.t.Errorf("it is on %v", got)
+			}
+		},
+		"a target of something else is not chosen": func(s *workloadStage) {
+			secret := s.secret("kube-there")
+			s.edit(secret, func() { secret.Data = map[string][]byte{"password": []byte("x")} })
+			s.create(s.newApp(template("a", configMap("cm", one))))
+			s.pass()
+			s.wantApp(workloadv1alpha1.ApplicationPending, application.ReasonNoMatchingTarget)
+		},
 		"an application that named its target waits": func(s *workloadStage) {
 			app := s.newApp(template("a", configMap("cm", one)))
 			app.Spec.TargetReference = &workloadv1alpha1.KubernetesTargetReference{Name: "there"}
@@ -366,6 +415,38 @@ func TestApplicationSecrets(t *testing.T) {
 			s.pass()
 			s.wantCopy("db", one)
 		},
+		"a copy is replaced where its type changed, and mended where its annotations are gone": func(s *workloadStage) {
+			source := s.connectionSecret("db", one)
+			s.create(source)
+			s.submitted(template("a", configMap("cm", one), "db"))
+			s.delete(source)
+			other := s.connectionSecret("db", two)
+			other.Type = corev1.SecretTypeOpaque
+			s.create(other)
+			s.Eventually(s.t, "the copy is Opaque", func(context.Context) error {
+				copied := &corev1.Secret{}
+				if err := s.tryAll(); err != nil || !s.there("db", copied) || copied.Type != corev1.SecretTypeOpaque {
+					return fmt.Errorf("it is %s, %w", copied.Type, err)
+				}
+				return nil
+			})
+			copied := &corev1.Secret{}
+			s.there("db", copied)
+			s.edit(copied, func() { copied.Annotations, copied.Data["added"] = nil, []byte("x") })
+			s.restart(s.Config)
+			s.pass()
+			s.wantCopy("db", two)
+		},
+		"a copy that another resource declares and does not have is deleted": func(s *workloadStage) {
+			s.create(s.connectionSecret("db", one))
+			app := s.submitted(template("a", configMap("cm", one), "db"))
+			waiting := rawTemplate("b", map[string]any{"apiVersion": "nowhere.example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "t"}})
+			waiting.Spec.Secrets = []workloadv1alpha1.SecretReference{{Name: "db"}}
+			s.edit(app, func() { app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, waiting) })
+			s.pass()
+			s.edit(app, func() { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[1:] })
+			s.Eventually(s.t, "the copy is gone", func(context.Context) error { return errors.Join(s.tryAll(), s.checkOnly()) })
+		},
 		"a copy stays as long as another object names it": func(s *workloadStage) {
 			s.create(s.connectionSecret("db", one))
 			app := s.submitted(template("a", configMap("cm", one), "db"), template("b", configMap("other", one), "db"))
@@ -392,7 +473,7 @@ func (s *workloadStage) wantCopy(name string, want map[string]string) {
 	for key, value := range copied.Data {
 		has[key] = string(value)
 	}
-	if fmt.Sprint(has) != fmt.Sprint(want) || copied.Labels[clusters.LabelKeyWorkload] != clusters.LabelCopy {
+	if fmt.Sprint(has) != fmt.Sprint(want) || !strings.HasPrefix(copied.Labels[clusters.LabelKeyWorkload], clusters.LabelPrefixCopy) {
 		s.t.Errorf("copy %s is %v, %v; want %v", name, has, copied.Labels, want)
 	}
 }
@@ -414,7 +495,7 @@ func TestApplicationOrder(t *testing.T) {
 	app := s.newApp(rawTemplate("a", thing), rawTemplate("m", definition), template("z", namespace(place)))
 	s.create(app)
 	_ = s.tryAll()
-	s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonProgressing, "It waits for KubernetesApplicationResource")
+	s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonProgressing, "The object waits for that of KubernetesApplicationResource")
 	s.Eventually(t, "all objects are there", s.untilApp(xpv1.ReasonAvailable))
 	s.delete(app)
 	for range 3 {
@@ -430,6 +511,39 @@ func TestApplicationOrder(t *testing.T) {
 	if err := s.Client.Update(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
+	s.Eventually(t, "the application is gone", s.untilGone(app))
+}
+
+// A namespace that is renamed together with what is in it is deleted once that has moved.
+func TestApplicationMovesBeforePruning(t *testing.T) {
+	t.Parallel()
+	s := newWorkloadStage(t)
+	t.Cleanup(s.Close)
+	inside := func(place string) *corev1.ConfigMap {
+		o := configMap("cm", one)
+		o.Namespace = place
+		return o
+	}
+	former, next := s.Prefix+"former", s.Prefix+"next"
+	app := s.newApp(template("z", namespace(former)), template("a", inside(former)))
+	s.create(app)
+	s.Eventually(t, "all is there", s.untilApp(xpv1.ReasonAvailable))
+	s.edit(app, func() {
+		app.Spec.ResourceTemplates = []workloadv1alpha1.KubernetesApplicationResourceTemplate{template("z", namespace(next)), template("a", inside(next))}
+	})
+	deletedWith := false
+	s.Eventually(t, "all has moved", func(ctx context.Context) error {
+		err := s.untilApp(xpv1.ReasonAvailable)(ctx)
+		was, old := &corev1.Namespace{}, &corev1.ConfigMap{}
+		getErr := s.Client.Get(ctx, types.NamespacedName{Name: former}, was)
+		objectErr := s.Client.Get(ctx, types.NamespacedName{Namespace: former, Name: "cm"}, old)
+		deletedWith = deletedWith || getErr == nil && was.DeletionTimestamp != nil && objectErr == nil
+		return err
+	})
+	if deletedWith {
+		t.Error("the namespace was deleted with what was in it")
+	}
+	s.delete(app)
 	s.Eventually(t, "the application is gone", s.untilGone(app))
 }
 

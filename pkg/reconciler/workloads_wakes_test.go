@@ -45,6 +45,7 @@ func (s *workloadStage) run() {
 		rule("kubernetesapplications", "get", "list", "watch", "patch"), rule("kubernetesapplications/status", "patch"),
 		rule("kubernetesapplicationresources", "get", "list", "watch", "create", "patch", "delete"), rule("kubernetesapplicationresources/status", "patch"),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}})
 	options := manager.Options{Scheme: scheme(), Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.Namespace: {}}}}
 	controlplanetest.RunManager(s.t, access, options, func(mgr manager.Manager) error {
@@ -52,7 +53,7 @@ func (s *workloadStage) run() {
 		if err != nil {
 			return err
 		}
-		return errors.Join(application.NewReconciler(mgr, application.WithRecorder(s.events)).SetupWithManager(mgr),
+		return errors.Join(application.NewReconciler(mgr, secrets, application.WithRecorder(s.events)).SetupWithManager(mgr),
 			applicationresource.NewReconciler(mgr, secrets, applicationresource.WithRecorder(s.events), applicationresource.WithHooks(func(h *clusters.Hooks) {
 				h.Wrap = func(next http.RoundTripper) http.RoundTripper {
 					return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -164,11 +165,16 @@ func TestClustersRecover(t *testing.T) {
 		s.edit(app, func() { app.Spec.ResourceTemplates[0] = template(name, configMap(o, data)) })
 		return data
 	}
+	hang := make(chan struct{})
 	for name, outage := range map[string]func(http.ResponseWriter) (answered bool){
 		"out of reach": func(http.ResponseWriter) bool { panic(http.ErrAbortHandler) },
 		"slow": func(http.ResponseWriter) bool {
 			time.Sleep(300 * time.Millisecond)
 			return false
+		},
+		"hanging": func(http.ResponseWriter) bool {
+			<-hang
+			return true
 		},
 		"refused credentials": func(w http.ResponseWriter) bool {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -184,6 +190,9 @@ func TestClustersRecover(t *testing.T) {
 				t.Errorf("the other cluster was delayed by %s", took)
 			}
 			front.outage.Store(nil)
+			if name == "hanging" {
+				close(hang)
+			}
 			if name == "refused credentials" { // the new ones are accepted
 				s.rewrite(func(c *clientcmdapi.Config) {
 					c.Clusters["c"] = &clientcmdapi.Cluster{Server: front.URL, TLSServerName: "renewed"}
@@ -229,4 +238,42 @@ func newFront(t *testing.T, config *rest.Config) *front {
 	t.Cleanup(f.CloseClientConnections)
 	t.Cleanup(f.Close)
 	return f
+}
+
+// A cluster that never answers leaves the workers to others.
+func TestHungCluster(t *testing.T) {
+	t.Parallel()
+	s := newWorkloadStage(t)
+	t.Cleanup(s.Close)
+	front, hang := newFront(t, s.Config), make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	never := func(http.ResponseWriter) bool {
+		<-hang
+		return true
+	}
+	front.outage.Store(&never)
+	s.rewrite(func(c *clientcmdapi.Config) { c.Clusters["c"] = &clientcmdapi.Cluster{Server: front.URL} })
+	s.connect("second")
+	var many []workloadv1alpha1.KubernetesApplicationResourceTemplate
+	for i := range 100 {
+		many = append(many, template(fmt.Sprintf("a%d", i), configMap(fmt.Sprintf("cm%d", i), one)))
+	}
+	app := s.newApp(many...)
+	app.Spec.TargetReference = &workloadv1alpha1.KubernetesTargetReference{Name: "there"}
+	s.create(app)
+	s.run()
+	s.Eventually(t, "all resources are waiting", func(context.Context) error {
+		if have := len(s.resources()); have < len(many) {
+			return fmt.Errorf("there are %d", have)
+		}
+		return nil
+	})
+	other := s.newApp(template("b", configMap("other", one)))
+	other.Name, other.Spec.TargetReference = "other", &workloadv1alpha1.KubernetesTargetReference{Name: "second"}
+	begin := time.Now()
+	s.create(other)
+	s.eventually("other", one)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the other cluster was delayed by %s", took)
+	}
 }

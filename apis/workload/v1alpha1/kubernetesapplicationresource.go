@@ -77,6 +77,9 @@ type KubernetesApplicationResourceStatus struct {
 	// AppliedGeneration is the generation of this resource that was last applied in the cluster.
 	// +optional
 	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
+	// CurrentGeneration is the generation of this resource whose object was last found to work in the cluster.
+	// +optional
+	CurrentGeneration int64 `json:"currentGeneration,omitempty"`
 	// Remote is the status of the object in the cluster.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional

@@ -17,6 +17,7 @@ type KubernetesTargetSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^([A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?|\*\.[a-z0-9.-]+)$`
 	// +listType=set
 	// +optional
 	AllowedKinds []string `json:"allowedKinds,omitempty"`

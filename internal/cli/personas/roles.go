@@ -97,9 +97,10 @@ type kinds struct {
 	clusterScoped, namespaced byGroup // managed resources and their configurations
 }
 
-// WrittenByTeams is true for a kind whose objects a team may create in its namespaces: claims, targets and workloads.
+// WrittenByTeams is true for a kind whose objects a team may create in its namespaces and that stand for something in an external system:
+// claims and targets.
 func WrittenByTeams(d *apiextensionsv1.CustomResourceDefinition) bool {
-	return d.Spec.Scope == apiextensionsv1.NamespaceScoped && len(classify([]*apiextensionsv1.CustomResourceDefinition{d}).claims) > 0
+	return d.Spec.Scope == apiextensionsv1.NamespaceScoped && !crd.IsIn("workloads", d.Spec.Names.Categories) && len(classify([]*apiextensionsv1.CustomResourceDefinition{d}).claims) > 0
 }
 
 func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {

@@ -163,6 +163,9 @@ func (p *protection) finalizers() []any {
 func (p *protection) secrets() []any {
 	rules := append(on(admissionv1.Create, p.workloads), on(admissionv1.Update, p.workloads)...)
 	return admit("secrets."+p.suffix(), rules, []admissionv1.MatchCondition{{
+		Name:       "new-content",
+		Expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
+	}, {
 		Name:       "names-secrets",
 		Expression: "size(object.spec.?secrets.orValue([])) > 0 || object.spec.?resourceTemplates.orValue([]).exists(t, size(t.spec.?secrets.orValue([])) > 0)",
 	}}, nil, []admissionv1.Validation{{

@@ -9,28 +9,34 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
 // LabelKeyWorkload is on everything that Bowline has in a cluster for applications. Its value is the UID of the
-// KubernetesApplicationResource, or LabelCopy for copies of Secrets, which several of these may share.
+// KubernetesApplicationResource, or LabelPrefixCopy and the UID of its namespace for copies of Secrets, which several of these may share.
 const (
 	LabelKeyWorkload = "bowline.dev/workload"
-	LabelCopy        = "copy"
+	LabelPrefixCopy  = "copy-"
 )
 
 // callTimeout bounds each request but watches.
@@ -41,9 +47,10 @@ type Cluster struct {
 	// Namespace of namespaced objects that name none.
 	Namespace string
 
-	mapper meta.RESTMapper
-	client dynamic.Interface
-	raw    rest.Interface
+	mapper   meta.RESTMapper
+	mappings sync.Map      // *meta.RESTMapping by kind
+	finding  chan struct{} // full while the mapper works
+	client   dynamic.Interface
 	watches
 }
 
@@ -73,11 +80,6 @@ func (c *Clusters) open(kubeconfig []byte, by *limits.Limiter) (*Cluster, error)
 	bounded := *transport
 	bounded.Timeout = callTimeout
 	config = dynamic.ConfigFor(config)
-	config.GroupVersion = &schema.GroupVersion{}
-	raw, err := rest.UnversionedRESTClientForConfigAndClient(config, transport)
-	if err != nil {
-		return unusable(err)
-	}
 	dynamicClient, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return unusable(err)
@@ -86,7 +88,7 @@ func (c *Clusters) open(kubeconfig []byte, by *limits.Limiter) (*Cluster, error)
 	if err != nil {
 		return unusable(err)
 	}
-	return &Cluster{Namespace: namespace, mapper: mapper, client: dynamicClient, raw: raw,
+	return &Cluster{Namespace: namespace, mapper: mapper, finding: make(chan struct{}, 1), client: dynamicClient,
 		watches: newWatches(dynamicClient, c.log, c.wake)}, nil
 }
 
@@ -107,11 +109,14 @@ func (o Object) String() string {
 	return kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
+// findPatience is how long a lookup waits for another one, which a cluster may not answer.
+const findPatience = 100 * time.Millisecond
+
 // Find returns the object of a kind and name. Where a namespaced kind comes without a namespace, it is that of the cluster; where a
-// cluster-scoped one has one, that is removed. It fails with a NoMatch error, see meta.IsNoMatchError, for a kind that the cluster does
-// not have.
+// cluster-scoped one has one, that is removed. Without a version it is that which the cluster prefers. It fails with a NoMatch error, see
+// meta.IsNoMatchError, for a kind that the cluster does not have.
 func (c *Cluster) Find(kind schema.GroupVersionKind, namespace, name string) (Object, error) {
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := c.mapping(kind)
 	if err != nil {
 		return Object{}, classify(err)
 	}
@@ -123,6 +128,30 @@ func (c *Cluster) Find(kind schema.GroupVersionKind, namespace, name string) (Ob
 	}
 	return o, nil
 }
+
+// mapping asks one kind at a time, since the mapper does, and lets no other pass wait long for an answer.
+func (c *Cluster) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if known, ok := c.mappings.Load(kind); ok {
+		return known.(*meta.RESTMapping), nil
+	}
+	select {
+	case c.finding <- struct{}{}:
+		defer func() { <-c.finding }()
+	case <-time.After(findPatience):
+		return nil, failure.Throttled(errFinding, time.Second)
+	}
+	var versions []string
+	if kind.Version != "" {
+		versions = append(versions, kind.Version)
+	}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), versions...)
+	if err == nil {
+		c.mappings.Store(kind, mapping)
+	}
+	return mapping, err
+}
+
+var errFinding = errors.New("the cluster has not answered yet what kinds it has")
 
 func (c *Cluster) resource(o Object) dynamic.ResourceInterface {
 	if o.Namespace == "" {
@@ -146,6 +175,34 @@ func (c *Cluster) Get(ctx context.Context, o Object) (*unstructured.Unstructured
 	return live, nil
 }
 
+// Create creates an object whose fields belong to an owner, as if that had applied it. It is taken if an object of the name exists.
+func (c *Cluster) Create(ctx context.Context, o Object, desired *unstructured.Unstructured, owner string) (live *unstructured.Unstructured, taken bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	live, err = c.resource(o).Create(ctx, desired, metav1.CreateOptions{FieldManager: owner, FieldValidation: metav1.FieldValidationStrict})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil, true, nil
+	case err != nil:
+		return nil, false, classify(err)
+	}
+	live, err = c.upgrade(ctx, o, live, owner)
+	return live, false, err
+}
+
+// upgrade turns the fields that an owner created into fields that it applied: only those vanish when it no longer declares them.
+func (c *Cluster) upgrade(ctx context.Context, o Object, live *unstructured.Unstructured, owner string) (*unstructured.Unstructured, error) {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(owner), owner)
+	if err == nil && patch != nil {
+		live, err = c.resource(o).Patch(ctx, o.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: owner})
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	live.SetManagedFields(nil)
+	return live, nil
+}
+
 // ApplyOptions are the options of Apply.
 type ApplyOptions struct {
 	Owner  string // of the fields
@@ -153,46 +210,44 @@ type ApplyOptions struct {
 	DryRun bool   // store nothing
 }
 
-// Apply applies an object on the server's side, and reports whether that created it.
-func (c *Cluster) Apply(ctx context.Context, o Object, desired *unstructured.Unstructured, by ApplyOptions) (live *unstructured.Unstructured, created bool, err error) {
+// Apply applies an object on the server's side. Fields that the owner created count as applied before.
+func (c *Cluster) Apply(ctx context.Context, o Object, desired *unstructured.Unstructured, by ApplyOptions) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	options := metav1.PatchOptions{FieldManager: by.Owner, Force: &by.Force}
+	if by.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
 	body, err := json.Marshal(desired.Object)
 	if err != nil {
-		return nil, false, fmt.Errorf("writing the object as JSON: %w", err)
+		return nil, fmt.Errorf("writing the object as JSON: %w", err)
 	}
-	request := c.raw.Patch(types.ApplyPatchType).AbsPath(path(o)...).Param("fieldManager", by.Owner).Body(body)
-	if by.Force {
-		request.Param("force", "true")
-	}
-	if by.DryRun {
-		request.Param("dryRun", metav1.DryRunAll)
-	}
-	code, live := 0, &unstructured.Unstructured{}
-	result := request.Do(ctx).StatusCode(&code)
-	if err := result.Error(); err != nil { // which Raw does not decode
-		return nil, false, classify(err)
-	}
-	answer, err := result.Raw()
-	if err == nil {
-		err = live.UnmarshalJSON(answer)
-	}
+	live, err := c.resource(o).Patch(ctx, o.Name, types.ApplyPatchType, body, options)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the answer: %w", err)
+		return nil, classify(err)
+	}
+	if !by.DryRun && slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == by.Owner && f.Operation == metav1.ManagedFieldsOperationUpdate
+	}) { // the process ended after the creation
+		if live, err = c.upgrade(ctx, o, live, by.Owner); err != nil {
+			return nil, err
+		}
+		return c.Apply(ctx, o, desired, by)
 	}
 	live.SetManagedFields(nil)
-	return live, code == http.StatusCreated, nil
+	return live, nil
 }
 
-func path(o Object) []string {
-	segments := []string{"apis", o.Group, o.Version}
-	if o.Group == "" {
-		segments = []string{"api", o.Version}
+// Update replaces an object, if it is still in the state from which the desired one was made.
+func (c *Cluster) Update(ctx context.Context, o Object, desired *unstructured.Unstructured, owner string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	live, err := c.resource(o).Update(ctx, desired, metav1.UpdateOptions{FieldManager: owner})
+	if err != nil {
+		return nil, classify(err)
 	}
-	if o.Namespace != "" {
-		segments = append(segments, "namespaces", o.Namespace)
-	}
-	return append(segments, o.Resource, o.Name)
+	live.SetManagedFields(nil)
+	return live, nil
 }
 
 // Delete begins to delete an object, if it is still the one with this UID. It is gone once Get returns none.
@@ -215,6 +270,14 @@ const (
 	messageThrottled   = "the cluster of the target accepts no further calls at the moment; this is retried later"
 )
 
+// answer is what the cluster answered, for the team.
+func answer(status apierrors.APIStatus) string {
+	return "the cluster answers: " + objects.Shorten(status.Status().Message, mostAnswer)
+}
+
+// mostAnswer is how many bytes of an answer are shown.
+const mostAnswer = 512
+
 // classify gives an error of the cluster a reason and a message.
 func classify(err error) error {
 	status := apierrors.APIStatus(nil)
@@ -222,6 +285,8 @@ func classify(err error) error {
 	switch {
 	case err == nil, meta.IsNoMatchError(err):
 		return err
+	case errors.Is(err, errFinding):
+		return failure.ForTeam(failure.ExternalSystemThrottled, messageUnreachable, err)
 	case failure.Of(err).Reason == failure.CallTooLate:
 		return failure.ForTeam(failure.CallTooLate, messageLate, err)
 	case paused && notSent.Reason == failure.ExternalSystemRefused, apierrors.IsUnauthorized(err):
@@ -230,9 +295,9 @@ func classify(err error) error {
 		return failure.ForTeam(failure.ExternalSystemThrottled, messageThrottled, err)
 	case !errors.As(err, &status):
 		return failure.ForTeam(failure.Of(failure.Unreachable(err)).Reason, messageUnreachable, err)
-	case apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		return failure.ForTeam(failure.ExternalCallFailed, "the cluster answers: "+status.Status().Message, err)
+	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return failure.ForTeam(failure.ExternalCallFailed, answer(status), err)
 	default:
-		return failure.Terminal(failure.ForTeam(failure.InvalidSettings, "the cluster answers: "+status.Status().Message, err))
+		return failure.Terminal(failure.ForTeam(failure.InvalidSettings, answer(status), err))
 	}
 }

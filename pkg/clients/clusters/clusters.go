@@ -98,11 +98,16 @@ func (c *Clusters) Last(target types.NamespacedName) *Lease {
 	return &Lease{cluster, release}
 }
 
+// Check returns what is wrong with the cluster of a target by the calls of this process, nil if nothing is.
+func (c *Clusters) Check(target types.NamespacedName) error {
+	return classify(c.shared.Check(keyOf(target)))
+}
+
 // secretOf returns the Secret of a target, which the controller of targets wrote and keeps as it is.
 func (c *Clusters) secretOf(ctx context.Context, target *workloadv1alpha1.KubernetesTarget) (*corev1.Secret, error) {
 	ref := target.Spec.WriteConnectionSecretToReference
 	missing := &failure.Error{Reason: failure.WaitingForReferences,
-		Message: fmt.Sprintf("KubernetesTarget %q has no Secret yet: see its condition Ready", target.Name)}
+		Message: fmt.Sprintf("KubernetesTarget %q has no Secret: see its condition Ready", target.Name)}
 	if ref == nil || ref.Name == "" {
 		return nil, missing
 	}

@@ -77,10 +77,14 @@ const mostStatus = 64 << 10
 
 // Status returns the status of an object as JSON: nil if it has none or a large one, or if there is no object.
 func Status(o *unstructured.Unstructured) *runtime.RawExtension {
-	if o == nil || o.Object["status"] == nil {
+	if o == nil {
 		return nil
 	}
-	raw, err := json.Marshal(o.Object["status"])
+	status, ok := o.Object["status"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	raw, err := json.Marshal(status)
 	if err != nil || len(raw) > mostStatus {
 		return nil
 	}

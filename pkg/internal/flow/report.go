@@ -245,7 +245,7 @@ func (s *TeamSettler) ready(of Object, r TeamReport, o Outcome) xpv1.Condition {
 	was := of.GetCondition(xpv1.TypeReady)
 	switch {
 	case meta.WasDeleted(of):
-		return xpv1.Deleting().WithMessage(o.Message)
+		return xpv1.Deleting().WithMessage(cmp.Or(o.Message, failure.Of(o.Err).Message))
 	case o.End == Wait, o.End == Reject:
 		return o.Ready()
 	case o.End == Pause && was.Reason != "":
@@ -270,7 +270,7 @@ func (s *TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool
 	case o.End == Continue && r.Warning != "":
 		return event.Warning(r.Warning, errors.New(r.Remark)), true
 	case o.Err != nil, o.End == Wait && o.Reason != event.Reason(s.Pending):
-		return event.Warning(o.Reason, errors.New(o.Ready().Message)), true
+		return event.Warning(cmp.Or(o.Reason, event.Reason(o.Cause)), errors.New(o.Ready().Message)), true
 	default:
 		return event.Event{}, false
 	}

@@ -3,7 +3,7 @@
 
 // Package application gives KubernetesApplications a target, and a KubernetesApplicationResource for each of their templates.
 //
-//	return application.NewReconciler(mgr).SetupWithManager(mgr)
+//	return application.NewReconciler(mgr, secrets).SetupWithManager(mgr)
 //
 // The target is chosen once and stored in spec.targetRef (schedule). Package applicationresource does the rest; the status here sums it up.
 //
@@ -16,6 +16,7 @@ package application
 import (
 	"context"
 	"fmt"
+	"github.com/bowline-dev/bowline/pkg/clients/clusters"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -51,6 +52,7 @@ const (
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader // not cached, for what must be certain
+	secrets  clusters.SecretReader
 	recorder event.Recorder
 	log      logr.Logger
 	settler  *flow.TeamSettler
@@ -63,10 +65,10 @@ type Option func(*Reconciler)
 // WithRecorder sets where events are recorded. Default: the API server's events.
 func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
 
-// NewReconciler returns a reconciler of applications.
-func NewReconciler(mgr manager.Manager, o ...Option) *Reconciler {
+// NewReconciler returns a reconciler of applications, which reads the Secrets of targets with secrets.
+func NewReconciler(mgr manager.Manager, secrets clusters.SecretReader, o ...Option) *Reconciler {
 	r := &Reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName),
+		secrets: secrets, client: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName),
 		log: mgr.GetLogger().WithValues("controller", ControllerName),
 	}
 	for _, apply := range o {

@@ -5,7 +5,10 @@ package application
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +38,7 @@ func (r *Reconciler) readResources(ctx context.Context, p *pass) flow.Outcome {
 	}
 	err := r.client.List(ctx, all, options...)
 	p.add(all)
+	slices.SortFunc(p.resources, func(a, b *workloadv1alpha1.KubernetesApplicationResource) int { return strings.Compare(a.Name, b.Name) })
 	return fail("reading the resources of the application", err)
 }
 
@@ -76,27 +80,33 @@ func (r *Reconciler) checkTemplates(_ context.Context, p *pass) flow.Outcome {
 
 // writeResources creates the resources that are missing, and changes those that differ from their templates.
 func (r *Reconciler) writeResources(ctx context.Context, p *pass) flow.Outcome {
-	existing := map[string]*workloadv1alpha1.KubernetesApplicationResource{}
-	for _, resource := range p.resources {
-		existing[resource.Name] = resource
+	existing, refused := map[string]int{}, flow.Next()
+	for i, resource := range p.resources {
+		existing[resource.Name] = i
 	}
 	for _, t := range p.app.Spec.ResourceTemplates {
-		was := existing[t.Metadata.Name]
-		if was != nil && (meta.WasDeleted(was) || isAsDeclared(was, t, p.app)) {
-			continue
-		}
-		if was == nil {
-			if o := r.create(ctx, p, t); o.End != flow.Continue {
+		i, exists := existing[t.Metadata.Name]
+		if !exists {
+			switch o := r.create(ctx, p, t); o.End {
+			case flow.Continue:
+			case flow.Reject: // no reason to leave out the others
+				refused = o
+			default:
 				return o
 			}
 			continue
 		}
-		_, err := objects.Patch(ctx, r.client, was, func(o *workloadv1alpha1.KubernetesApplicationResource) { declare(o, t, p.app) })
+		was := p.resources[i]
+		if meta.WasDeleted(was) || isAsDeclared(was, t, p.app) {
+			continue
+		}
+		changed, err := objects.Patch(ctx, r.client, was, func(o *workloadv1alpha1.KubernetesApplicationResource) { declare(o, t, p.app) })
 		if err != nil {
 			return fail(fmt.Sprintf("changing KubernetesApplicationResource %q", was.Name), err)
 		}
+		p.resources[i] = changed
 	}
-	return flow.Next()
+	return refused
 }
 
 // create creates a resource with its finalizer, so that the first pass over it has nothing more to write before its inventory.
@@ -119,9 +129,30 @@ func (r *Reconciler) create(ctx context.Context, p *pass, t workloadv1alpha1.Kub
 		"delete that resource", resource.Name)
 }
 
-// declare sets what a template determines. Other labels and annotations stay.
+// AnnotationKeyDeclared on a resource lists the labels and annotations that its template has, as JSON, so that those are removed which it no
+// longer has. All others stay.
+const AnnotationKeyDeclared = "bowline.dev/declared-metadata"
+
+type declaredMetadata struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// declare sets what a template determines.
 func declare(o *workloadv1alpha1.KubernetesApplicationResource, t workloadv1alpha1.KubernetesApplicationResourceTemplate, app *workloadv1alpha1.KubernetesApplication) {
-	o.Labels, o.Annotations = objects.Union(o.Labels, t.Metadata.Labels), objects.Union(o.Annotations, t.Metadata.Annotations)
+	former := declaredMetadata{}
+	_ = json.Unmarshal([]byte(o.Annotations[AnnotationKeyDeclared]), &former) // nothing was declared before
+	without := func(all map[string]string, keys []string) map[string]string {
+		all = maps.Clone(all)
+		maps.DeleteFunc(all, func(key, _ string) bool { return slices.Contains(keys, key) })
+		return all
+	}
+	now := declaredMetadata{slices.Sorted(maps.Keys(t.Metadata.Labels)), slices.Sorted(maps.Keys(t.Metadata.Annotations))}
+	o.Labels = objects.Union(without(o.Labels, former.Labels), t.Metadata.Labels)
+	o.Annotations = objects.Union(without(o.Annotations, append(former.Annotations, AnnotationKeyDeclared)), t.Metadata.Annotations)
+	if text, err := json.Marshal(now); err == nil && string(text) != "{}" {
+		o.Annotations[AnnotationKeyDeclared] = string(text)
+	}
 	o.Spec.KubernetesApplicationResourceTemplateSpec = *t.Spec.DeepCopy()
 	o.Spec.TargetReference = app.Spec.TargetReference.DeepCopy()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// copiesOwner owns the fields of copies, which several resources may want.
+// copiesOwner owns the fields of copies, which several resources may declare: they are replaced as a whole.
 const copiesOwner = "bowline"
 
 // copySecrets writes the copies of Secrets that differ from their sources.
@@ -33,51 +33,47 @@ func (r *Reconciler) copySecrets(ctx context.Context, p *pass) flow.Outcome {
 func (r *Reconciler) copySecret(ctx context.Context, p *pass, secret *corev1.Secret) flow.Outcome {
 	o := p.copyOf(secret.Name)
 	one := p.itemOf(o, true)
-	p.sees(p.cluster, o)
-	live, err := look(ctx, p.cluster, o)
-	if err != nil {
-		return r.failRemote(p, err)
-	}
-	desired := copied(secret, o)
-	known := p.known(one)
+	p.subscribe(p.cluster, o)
+	live, err := observed(ctx, p.cluster, o)
+	desired, taken := p.copied(secret, o), false
 	switch {
+	case err != nil:
 	case live == nil:
+		live, taken, err = p.cluster.Create(ctx, o, desired, copiesOwner)
 	case live.GetDeletionTimestamp() != nil:
 		return flow.AwaitAs(ReasonProgressing, "%s is being deleted in the cluster, and is created again then.", o)
-	case !isCopyOf(live, secret) && (known.UID != live.GetUID() || !p.isOurs(one, live)):
+	case !p.isOurs(p.known(one), live):
 		return flow.Refuse(failure.ExternalNameTaken, "%s exists in the cluster and is no copy of Secret %q: rename one of the two", o, secret.Name)
-	case clusters.Covers(live, desired) && sameKeys(live, desired):
-		p.saw(one, live)
-		return flow.Next()
+	case isSame(live, desired):
+	case live.Object["type"] != desired.Object["type"]: // which cannot be changed
+		if err := p.cluster.Delete(ctx, o, live.GetUID()); err != nil {
+			return r.failRemote(p, err)
+		}
+		return flow.Conflicted()
 	default:
 		desired.SetUID(live.GetUID())
+		desired.SetResourceVersion(live.GetResourceVersion())
+		live, err = p.cluster.Update(ctx, o, desired, copiesOwner)
 	}
-	written, created, err := p.cluster.Apply(ctx, o, desired, clusters.ApplyOptions{Owner: copiesOwner, Force: live != nil})
 	switch {
 	case err != nil:
 		return r.failRemote(p, err)
-	case live == nil && !created && !isCopyOf(written, secret):
+	case taken:
 		return flow.Conflicted()
 	}
-	p.saw(one, written)
+	p.record(one, live)
 	return flow.Next()
 }
 
-// isCopyOf is true for the copy of exactly this Secret.
-func isCopyOf(live *unstructured.Unstructured, secret *corev1.Secret) bool {
-	source, ok := meta.PropagatedFrom(live)
-	return ok && source.UID == secret.UID && source.Namespace == secret.Namespace && source.Name == secret.Name
-}
-
-// sameKeys is true if a copy has no keys beside those of its source.
-func sameKeys(live, desired *unstructured.Unstructured) bool {
+// isSame is true for a copy that has exactly what is copied.
+func isSame(live, desired *unstructured.Unstructured) bool {
 	has, _, _ := unstructured.NestedMap(live.Object, "data")
 	wants, _, _ := unstructured.NestedMap(desired.Object, "data")
-	return len(has) == len(wants)
+	return clusters.Covers(live, desired) && len(has) == len(wants)
 }
 
 // copied returns the copy of a Secret, which names its source.
-func copied(secret *corev1.Secret, to clusters.Object) *unstructured.Unstructured {
+func (p *pass) copied(secret *corev1.Secret, to clusters.Object) *unstructured.Unstructured {
 	data := map[string]any{}
 	for key, value := range secret.Data {
 		data[key] = base64.StdEncoding.EncodeToString(value)
@@ -85,7 +81,7 @@ func copied(secret *corev1.Secret, to clusters.Object) *unstructured.Unstructure
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": string(secret.Type), "data": data}}
 	o.SetNamespace(to.Namespace)
 	o.SetName(to.Name)
-	o.SetLabels(map[string]string{clusters.LabelKeyWorkload: clusters.LabelCopy})
+	o.SetLabels(map[string]string{clusters.LabelKeyWorkload: p.copyMark})
 	source := &metav1.ObjectMeta{}
 	meta.AllowPropagationFrom(source, secret)
 	o.SetAnnotations(source.Annotations)

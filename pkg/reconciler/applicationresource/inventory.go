@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,15 +77,16 @@ func (p *pass) items() []item {
 // change changes the inventory that the pass leaves.
 func (p *pass) change(how func([]item) []item) { p.inventory = how(slices.Clone(p.items())) }
 
-// saw records the UID of an object.
-func (p *pass) saw(of item, live *unstructured.Unstructured) {
-	if known := p.known(of); known.UID == live.GetUID() {
+// record notes the UID and the present version of an object.
+func (p *pass) record(of item, live *unstructured.Unstructured) {
+	of.UID = live.GetUID()
+	if p.known(of) == of {
 		return
 	}
 	p.change(func(all []item) []item {
 		for i := range all {
 			if same(all[i], of) {
-				all[i].UID = live.GetUID()
+				all[i] = of
 			}
 		}
 		return all
@@ -166,6 +170,9 @@ func (r *Reconciler) remove(ctx context.Context, p *pass, which func(item) bool)
 	return result
 }
 
+// dependentsPoll is how often what has to be deleted later looks whether it is its turn.
+const dependentsPoll = time.Second
+
 // removeOne is gone if there is nothing left of an object that is ours, or it stays: since two targets may lead to one cluster.
 func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays func(types.UID) bool) (gone bool, o flow.Outcome) {
 	if meta.OrphansOnDelete(p.resource) {
@@ -178,8 +185,20 @@ func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays fun
 	case err != nil:
 		return false, fail("reading the target", err)
 	case target == nil:
-		p.Note(ReasonLeft, fmt.Sprintf("Left %s as it is, if it exists: KubernetesTarget %q of its cluster is gone.", describe(one), one.Target))
-		return true, o
+		if target, err = r.targetOf(ctx, r.live, p.resource.Namespace, one.Target); err != nil || target != nil {
+			return false, flow.Conflicted() // the cache is behind
+		}
+		return false, flow.RejectedAs(ReasonCannotDelete, &failure.Error{Reason: failure.WaitingForReferences, Message: fmt.Sprintf("%s cannot be deleted: "+
+			"KubernetesTarget %q of its cluster does not exist. Create the target again, or, to leave the object as it is, set the annotation %s of this "+
+			"resource to \"true\"", describe(one), one.Target, meta.AnnotationKeyOrphanOnDelete)})
+	}
+	needed, err := r.dependents(ctx, p, one)
+	if err != nil {
+		return false, fail("reading the other objects of the application", err)
+	}
+	if len(needed) > 0 {
+		return false, flow.AwaitFor(failure.WaitingForDependents, dependentsPoll, fmt.Sprintf("%s is deleted after %d other objects of the application "+
+			"that need it, such as %s.", describe(one), len(needed), describe(needed[0])))
 	}
 	lease, err := r.lease(ctx, p, target)
 	if failure.Of(err).Reason == failure.WaitingForReferences {
@@ -195,7 +214,7 @@ func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays fun
 		return true, o
 	case err == nil:
 		return false, flow.AwaitAs(ReasonProgressing, "%s is being deleted in the cluster of KubernetesTarget %q.", describe(one), one.Target)
-	case target.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost:
+	case failure.IsSystemOutOfReach(failure.Of(err).Reason) && isClusterLost(target):
 		p.Note(ReasonLeft, fmt.Sprintf("%s is gone with its cluster: the managed resource of KubernetesTarget %q was deleted.", describe(one), one.Target))
 		return true, o
 	}
@@ -209,6 +228,11 @@ func (r *Reconciler) removeOne(ctx context.Context, p *pass, one item, stays fun
 	return false, flow.Failed(event.Reason(ReasonCannotDelete), err)
 }
 
+// isClusterLost is true for a target whose managed resource does not exist any more.
+func isClusterLost(target *workloadv1alpha1.KubernetesTarget) bool {
+	return target.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost || xpv1.FailureOf(target).Reason == failure.ExternalResourceLost
+}
+
 func describe(one item) string {
 	return clusters.Object{GroupVersionResource: schema.GroupVersionResource{Group: groupOf(one.APIVersion)}, Kind: one.Kind,
 		Namespace: one.Namespace, Name: one.Name}.String()
@@ -216,7 +240,11 @@ func describe(one item) string {
 
 // deleteFrom deletes an object that is ours. It is gone if it does not exist, belongs to somebody else, or stays.
 func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.Lease, one item, stays func(types.UID) bool) (gone bool, err error) {
-	o, err := cluster.Find(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, one.Name)
+	kind := schema.FromAPIVersionAndKind(one.APIVersion, one.Kind)
+	o, err := cluster.Find(kind, one.Namespace, one.Name)
+	if apimeta.IsNoMatchError(err) { // the version may have ended
+		o, err = cluster.Find(kind.GroupKind().WithVersion(""), one.Namespace, one.Name)
+	}
 	if err != nil {
 		if apimeta.IsNoMatchError(err) { // all objects of the kind are gone with its definition
 			return true, nil
@@ -224,47 +252,81 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 		return false, err
 	}
 	o.Namespace = one.Namespace
-	live, err := look(ctx, cluster, o)
+	live, err := observed(ctx, cluster, o)
 	switch {
 	case err != nil:
 		return false, err
 	case live == nil, !p.isOurs(one, live), stays(live.GetUID()):
 		return true, nil
-	case one.Copy:
+	case !one.Copy:
+		if declared, err := r.isDeclaredByOthers(ctx, p, cluster, one); declared || err != nil {
+			return declared, err
+		}
+	default:
 		if needed, err := r.isNeededByOthers(ctx, p, cluster, one); needed || err != nil {
 			return needed, err
 		}
 	}
-	p.sees(cluster, o)
+	p.subscribe(cluster, o)
 	if live.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
 	return false, cluster.Delete(ctx, o, live.GetUID())
 }
 
+// isDeclaredByOthers is true for an object that another resource of the application declares, which takes it over.
+func (r *Reconciler) isDeclaredByOthers(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (bool, error) {
+	owner := metav1.GetControllerOf(p.resource)
+	if owner == nil {
+		return false, nil
+	}
+	others, err := r.indexed(ctx, p.resource.Namespace, indexApplication+string(owner.UID))
+	return slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
+		ref := other.Spec.TargetReference
+		o, err := read(other)
+		return other.UID != p.resource.UID && !meta.WasDeleted(other) && ref != nil && ref.Name == one.Target && err == nil &&
+			o.GroupVersionKind().GroupKind() == schema.FromAPIVersionAndKind(one.APIVersion, one.Kind).GroupKind() && o.GetName() == one.Name &&
+			(one.Namespace == "" || cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace)
+	}), err
+}
+
 // isOurs is true for an object that carries our mark, or that is known from before and carries that of nobody else. A mark counts more than
 // a UID: an object that was created again may not be recorded.
 func (p *pass) isOurs(one item, live *unstructured.Unstructured) bool {
-	if one.Copy {
-		source, copied := meta.PropagatedFrom(live)
-		if copied {
-			return source.Namespace == p.resource.Namespace && source.Name == one.Name
-		}
-	} else if mark := live.GetLabels()[clusters.LabelKeyWorkload]; mark != "" {
-		return mark == string(p.resource.UID)
+	if mark := live.GetLabels()[clusters.LabelKeyWorkload]; mark != "" {
+		return one.Copy && mark == p.copyMark || !one.Copy && mark == string(p.resource.UID)
 	}
-	return one.UID == live.GetUID()
+	return one.UID != "" && one.UID == live.GetUID()
 }
 
-// isNeededByOthers is true for a copy that another resource declares, too. Of several that cease to, the last one sees in the cache that the
-// others did, since one watch delivers these changes in their order.
+// readMark finds out the mark of copies: that of the namespace, which another control plane, or a later namespace of the name, does not have.
+func (r *Reconciler) readMark(ctx context.Context, p *pass) flow.Outcome {
+	copies := func(one item) bool { return one.Copy }
+	if len(p.resource.Spec.Secrets) == 0 && !slices.ContainsFunc(p.items(), copies) {
+		return flow.Next()
+	}
+	if p.copyMark = p.memory.copyMark; p.copyMark != "" {
+		return flow.Next()
+	}
+	namespace := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := r.live.Get(ctx, client.ObjectKey{Name: p.resource.Namespace}, namespace); err != nil {
+		return fail("reading the namespace", err)
+	}
+	p.copyMark = clusters.LabelPrefixCopy + string(namespace.UID)
+	p.memory.copyMark = p.copyMark
+	return flow.Next()
+}
+
+// isNeededByOthers is true for a copy that another resource declares, and has. Of several that cease to declare it, the last one sees in the
+// cache that the others did, since one watch delivers these changes in their order.
 func (r *Reconciler) isNeededByOthers(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (bool, error) {
 	others, err := r.indexed(ctx, p.resource.Namespace, indexSecret+one.Name)
 	return slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
 		ref := other.Spec.TargetReference
 		o, err := read(other)
 		return other.UID != p.resource.UID && !meta.WasDeleted(other) && ref != nil && ref.Name == one.Target && err == nil &&
-			cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace
+			cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace &&
+			slices.ContainsFunc(other.Status.Inventory, func(its item) bool { return same(its, one) })
 	}), err
 }
 
@@ -275,7 +337,7 @@ func (r *Reconciler) awaitFinalizers(_ context.Context, p *pass) flow.Outcome {
 
 // removeFinalizer lets the deletion of the resource finish.
 func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome {
-	p.pruned, p.watching = true, nil
+	p.pruned, p.objects = true, nil
 	_, err := objects.Patch(ctx, r.client, p.resource, func(o *workloadv1alpha1.KubernetesApplicationResource) { meta.RemoveFinalizer(o, Finalizer) })
 	if client.IgnoreNotFound(err) != nil {
 		return fail("removing the finalizer", err)

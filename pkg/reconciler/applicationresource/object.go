@@ -6,8 +6,11 @@ package applicationresource
 import (
 	"context"
 	"fmt"
+	"github.com/bowline-dev/bowline/pkg/event"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +28,9 @@ import (
 
 // AnnotationKeyResource on an object in a cluster has the namespace and name of its KubernetesApplicationResource, for people.
 const AnnotationKeyResource = "bowline.dev/application-resource"
+
+// AnnotationKeyApplication on an object in a cluster has the UID of its application, whose resources may hand it over to each other.
+const AnnotationKeyApplication = "bowline.dev/application"
 
 // findTarget reads the target that the application chose.
 func (r *Reconciler) findTarget(ctx context.Context, p *pass) flow.Outcome {
@@ -63,9 +69,18 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) flow.Outcome {
 	}
 	switch failure.Of(err).Reason {
 	case failure.WaitingForReferences, failure.InvalidSettings:
+		r.rest(p)
 		return flow.RejectedAs(ReasonTargetUnavailable, err)
 	}
 	return flow.Failed(ReasonCannotApply, err)
+}
+
+// rest ends all watches for the resource, whose credentials may have been withdrawn.
+func (r *Reconciler) rest(p *pass) {
+	for cluster := range p.memory.subscribed {
+		cluster.Keep(client.ObjectKeyFromObject(p.resource))
+	}
+	clear(p.memory.subscribed)
 }
 
 func (r *Reconciler) lease(ctx context.Context, p *pass, target *workloadv1alpha1.KubernetesTarget) (*clusters.Lease, error) {
@@ -94,7 +109,8 @@ func read(resource *workloadv1alpha1.KubernetesApplicationResource) (*unstructur
 	if err := o.UnmarshalJSON(resource.Spec.Template.Raw); err != nil {
 		return nil, err
 	}
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields",
+		"selfLink"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	delete(o.Object, "status")
@@ -141,29 +157,46 @@ func isNamespace(o *unstructured.Unstructured) bool {
 	return o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
+// kindPoll is how often a cluster is asked again for a kind that it does not have.
+const kindPoll = 30 * time.Second
+
 // findObject finds out where the object is in the cluster's API.
-func (r *Reconciler) findObject(_ context.Context, p *pass) flow.Outcome {
+func (r *Reconciler) findObject(ctx context.Context, p *pass) flow.Outcome {
 	kind := p.desired.GroupVersionKind()
-	o, err := p.cluster.Find(kind, p.desired.GetNamespace(), p.desired.GetName())
+	found, err := p.cluster.Find(kind, p.desired.GetNamespace(), p.desired.GetName())
 	switch {
 	case apimeta.IsNoMatchError(err):
 		message := fmt.Sprintf("the cluster has no kind %s in version %s: correct apiVersion and kind, or install it there", kind.GroupKind(), kind.Version)
-		return flow.Failed(ReasonKindMissing, failure.ForTeam(failure.InvalidSettings, message, err))
+		err = failure.ForTeam(failure.InvalidSettings, message, err)
+		if defining, listErr := r.siblings(ctx, p, indexDefines+"kind/"+kind.GroupKind().String()); listErr == nil && len(defining) > 0 { // it will be there soon
+			return flow.Failed(event.Reason(ReasonKindMissing), err)
+		}
+		o := flow.RejectedAs(ReasonKindMissing, err)
+		o.After = kindPoll
+		return o
 	case err != nil:
 		return r.failRemote(p, err)
-	case o.Namespace == "" && len(p.target.Spec.AllowedNamespaces) > 0 && !isNamespace(p.desired):
+	case found.Namespace == "" && len(p.target.Spec.AllowedNamespaces) > 0 && !isNamespace(p.desired):
 		return flow.Refuse(ReasonNotAllowed, "KubernetesTarget %q allows objects in some namespaces only, and objects of kind %s have none",
 			p.target.Name, kind.GroupKind())
-	case o.Namespace == "" && len(p.resource.Spec.Secrets) > 0:
+	case found.Namespace == "" && len(p.resource.Spec.Secrets) > 0:
 		return flow.Refuse(ReasonInvalidTemplate, "spec.secrets are copied to the namespace of the object, and objects of kind %s have none: name them "+
 			"beside another template", kind.GroupKind())
 	}
-	p.desired.SetNamespace(o.Namespace)
+	p.desired.SetNamespace(found.Namespace)
 	p.desired.SetLabels(objects.Union(p.desired.GetLabels(), map[string]string{clusters.LabelKeyWorkload: string(p.resource.UID)}))
-	p.desired.SetAnnotations(objects.Union(p.desired.GetAnnotations(),
-		map[string]string{AnnotationKeyResource: p.resource.Namespace + "/" + p.resource.Name}))
-	p.object = o
-	p.sees(p.cluster, o)
+	marks := map[string]string{AnnotationKeyResource: p.resource.Namespace + "/" + p.resource.Name}
+	if owner := metav1.GetControllerOf(p.resource); owner != nil {
+		marks[AnnotationKeyApplication] = string(owner.UID)
+	}
+	p.desired.SetAnnotations(objects.Union(p.desired.GetAnnotations(), marks))
+	p.object = found
+	return flow.Next()
+}
+
+// watchObject has changes of the object wake the resource, from before it is observed.
+func (r *Reconciler) watchObject(_ context.Context, p *pass) flow.Outcome {
+	p.subscribe(p.cluster, p.object)
 	return flow.Next()
 }
 

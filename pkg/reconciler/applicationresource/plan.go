@@ -34,7 +34,7 @@ func (r *Reconciler) Plan(ctx context.Context, resource *workloadv1alpha1.Kubern
 	if o := r.own(ctx, p); o.Err != nil {
 		return managed.Plan{}, o.Err
 	}
-	after, _, err := p.cluster.Apply(ctx, p.object, p.desired, clusters.ApplyOptions{Owner: ownerOf(p.resource.UID), Force: p.live != nil, DryRun: true})
+	after, err := p.cluster.Apply(ctx, p.object, p.desired, clusters.ApplyOptions{Owner: ownerOf(p.resource.UID), Force: p.live != nil, DryRun: true})
 	if err != nil {
 		return managed.Plan{}, r.failRemote(p, err).Err
 	}

@@ -5,17 +5,15 @@ package applicationresource
 
 import (
 	"context"
-	"fmt"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"slices"
+	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 )
 
@@ -52,30 +50,41 @@ func (r *Reconciler) awaitPrerequisites(ctx context.Context, p *pass) flow.Outco
 			return fail("reading the other objects of the application", err)
 		}
 		for _, other := range others {
-			if other.Status.State != workloadv1alpha1.ResourceSubmitted || other.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
-				return flow.AwaitAs(ReasonProgressing, "It waits for KubernetesApplicationResource %q, which it needs.", other.Name)
+			if !meta.WasDeleted(other) && !isCurrent(other) {
+				return flow.AwaitAs(ReasonProgressing, "The object waits for that of KubernetesApplicationResource %q, which defines its namespace or kind.",
+					other.Name)
 			}
 		}
 	}
 	return flow.Next()
 }
 
-// awaitDependents waits until the objects of the same application that need this one are deleted: they would be deleted with it, whatever
-// their finalizers are for.
-func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) flow.Outcome {
-	o, err := read(p.resource)
-	if err != nil || defines(o) == "" {
-		return flow.Next()
+// isCurrent is true for a resource whose object is as declared and works, whatever else it has.
+func isCurrent(o *workloadv1alpha1.KubernetesApplicationResource) bool {
+	return o.Status.CurrentGeneration == o.Generation
+}
+
+// dependents returns what other resources of the same application have in a namespace, or of the group of a definition, that is about to be
+// deleted: they would be deleted with it, whatever their finalizers are for.
+func (r *Reconciler) dependents(ctx context.Context, p *pass, of item) (found []item, err error) {
+	owner := metav1.GetControllerOf(p.resource)
+	if owner == nil || of.Kind != "Namespace" && of.Kind != definitions.Kind {
+		return nil, nil
 	}
-	others, err := r.siblings(ctx, p, indexNeeds+defines(o))
-	switch {
-	case err != nil:
-		return fail("reading the other objects of the application", err)
-	case len(others) > 0:
-		return flow.AwaitFor(failure.WaitingForDependents, 0, fmt.Sprintf("Deletion waits for %d other objects of the application that need this one, "+
-			"such as KubernetesApplicationResource %q.", len(others), others[0].Name))
+	_, group, _ := strings.Cut(of.Name, ".") // of a definition: <plural>.<group>
+	others, err := r.indexed(ctx, p.resource.Namespace, indexTarget+of.Target)
+	for _, other := range others {
+		if other.UID == p.resource.UID || !metav1.IsControlledBy(other, &metav1.ObjectMeta{UID: owner.UID}) {
+			continue
+		}
+		for _, one := range other.Status.Inventory {
+			inside := of.Kind == "Namespace" && one.Namespace == of.Name || of.Kind == definitions.Kind && groupOf(one.APIVersion) == group
+			if inside && one.Target == of.Target {
+				found = append(found, one)
+			}
+		}
 	}
-	return flow.Next()
+	return found, err
 }
 
 // siblings returns the other resources of the same application and target with a value in the index.

@@ -18,16 +18,16 @@ const (
 	ReasonSecretUnavailable xpv1.ConditionReason = "SecretUnavailable" // one that is to be copied is missing
 	ReasonApplyRefused      xpv1.ConditionReason = "ApplyRefused"      // the cluster refuses the object
 	ReasonProgressing       xpv1.ConditionReason = "Progressing"       // it is on its way
+	ReasonKindMissing       xpv1.ConditionReason = "KindMissing"       // the cluster does not have the kind
 	ReasonContended         xpv1.ConditionReason = "Contended"         // somebody else changes it again and again
 	ReasonObjectFailed      xpv1.ConditionReason = "ObjectFailed"      // it failed in the cluster
-	ReasonBlind             xpv1.ConditionReason = "CannotWatch"       // changes in the cluster are not seen
+	ReasonCannotWatch       xpv1.ConditionReason = "CannotWatch"       // changes in the cluster are not seen
 	ReasonCannotDelete      xpv1.ConditionReason = "CannotDelete"      // an object of a former generation, or of a deleted resource
 )
 
 // Reasons of events only.
 const (
 	ReasonCannotApply event.Reason = "CannotApplyObject"
-	ReasonKindMissing event.Reason = "KindMissing"
 	ReasonReverted    event.Reason = "RevertedObject"
 	ReasonLeft        event.Reason = "LeftObject"
 	ReasonPaused      event.Reason = "ReconcilePaused"
@@ -54,13 +54,13 @@ func Reasons() []event.Explanation {
 		explain(ReasonContended, "Somebody changes the object in the cluster whenever it is changed back.",
 			"Find out who does, and leave the fields out of the template that another controller sets, such as replicas."),
 		explain(ReasonObjectFailed, "The object reports in the cluster that it failed.", "Read the message, and look at the object in the cluster."),
-		explain(ReasonBlind, "The credentials of the target do not permit to watch the object, so that changes are not changed back.",
+		explain(ReasonCannotWatch, "The credentials of the target do not permit to watch the object, so that changes are not changed back.",
 			"Give them list and watch on its kind in its namespace."),
 		explain(ReasonCannotDelete, "An object that is no longer declared cannot be deleted from its cluster.",
 			"Read the message. To leave the object there, set the annotation bowline.dev/orphan-on-delete of the resource to \"true\"."),
 		event.Explain(ReasonCannotApply, "A pass failed and is retried: the cluster cannot be reached, or does not accept the credentials.",
 			"Usually nothing. If it lasts, ask your platform team whether the cluster runs."),
-		event.Explain(ReasonKindMissing, "The cluster does not have the kind of the object. This is retried.", "Correct apiVersion and kind, or install the definition there."),
+		explain(ReasonKindMissing, "The cluster does not have the kind of the object. This is retried.", "Correct apiVersion and kind, or install the definition there."),
 		event.Explain(ReasonReverted, "The object was changed in the cluster, and was changed back.", "Change the template instead."),
 		event.Explain(ReasonLeft, "An object was left in its cluster, or is gone with it.", "Nothing, or delete it there."),
 		event.Explain(ReasonPaused, "The resource or application is paused by the annotation crossplane.io/paused.", "Remove the annotation to resume."),

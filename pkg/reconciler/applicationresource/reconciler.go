@@ -14,14 +14,17 @@
 //
 // # Access
 //
-// The controller needs get, list, watch and patch on resources, patch on their statuses, get, list and watch on targets and Secrets.
+// The controller needs get, list, watch and patch on resources, patch on their statuses, get, list and watch on applications, targets and
+// Secrets, and get on namespaces.
 // In a cluster it has the rights of the target's kubeconfig: get, list, watch, create, patch and delete on what applications consist of.
 package applicationresource
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
-	"slices"
+	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sync"
 	"time"
 
@@ -48,6 +51,9 @@ const Finalizer = "bowline.dev/application-resource"
 // ControllerName is the name of the controller.
 const ControllerName = "kubernetesapplicationresource"
 
+// passTimeout bounds a pass: each call of a cluster may take ten seconds.
+const passTimeout = time.Minute
+
 // pollInterval is how often a resource that waits is reconciled without an event.
 const pollInterval = time.Minute
 
@@ -64,6 +70,7 @@ type Reconciler struct {
 	memories sync.Map // *memory by the name of the resource
 	fence    fence.Fence
 	queue    wakeups
+	turns    *turns
 	isCached bool // the client has the index
 }
 
@@ -97,7 +104,8 @@ func NewReconciler(mgr manager.Manager, secrets Secrets, o ...Option) *Reconcile
 		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName), fence: func() error { return nil },
 		log: mgr.GetLogger().WithValues("controller", ControllerName),
 	}
-	hooks := clusters.Hooks{Changed: r.queue.add, Reachable: r.wakeTarget}
+	r.turns = newTurns(r.queue.add)
+	hooks := clusters.Hooks{Changed: r.queue.addLimited, Reachable: r.wakeTarget}
 	for _, apply := range o {
 		apply(r, &hooks)
 	}
@@ -117,10 +125,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	target := targetFor(resource)
+	if !r.turns.take(target, req.NamespacedName) {
+		return reconcile.Result{}, nil // it is enqueued when it is its turn
+	}
+	defer r.turns.end(target)
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
 	p := &pass{resource: resource, memory: r.memoryOf(resource), leases: map[string]*clusters.Lease{}}
 	defer p.release()
 	o := flow.Run(fence.With(ctx, r.fence), p, r.lifecycle(resource)...)
-	r.watch(p)
+	r.unsubscribe(p)
 	p.SetStatus = func() { p.report(o) }
 	return r.settler.Settle(ctx, p.resource, p.TeamReport, o)
 }
@@ -128,11 +143,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(of *workloadv1alpha1.KubernetesApplicationResource) []flow.Step[*pass] {
 	if meta.WasDeleted(of) {
-		return []flow.Step[*pass]{r.checkPaused, r.awaitFinalizers, r.awaitDependents, r.deleteAll, r.removeFinalizer}
+		return []flow.Step[*pass]{r.checkPaused, r.awaitFinalizers, r.readMark, r.deleteAll, r.removeFinalizer}
 	}
 	return []flow.Step[*pass]{
-		r.checkPaused, r.findTarget, r.connect, r.readTemplate, r.checkBounds, r.awaitPrerequisites, r.findObject, r.readSecrets,
-		r.recordIntent, r.copySecrets, r.observe, r.own, r.apply, r.prune, r.checkReady,
+		r.checkPaused, r.findTarget, r.connect, r.readTemplate, r.checkBounds, r.awaitPrerequisites, r.findObject, r.watchObject, r.readMark, r.readSecrets,
+		r.recordIntent, r.copySecrets, r.observe, r.own, r.apply, r.checkReady, r.prune,
 	}
 }
 
@@ -141,19 +156,21 @@ type pass struct {
 	resource *workloadv1alpha1.KubernetesApplicationResource
 	memory   *memory
 
-	target  *workloadv1alpha1.KubernetesTarget
-	cluster *clusters.Lease            // of the target
-	leases  map[string]*clusters.Lease // of all targets in the inventory that were looked at, by name
-	desired *unstructured.Unstructured // the template
-	object  clusters.Object            // that it describes
-	secrets []*corev1.Secret           // to copy
-	live    *unstructured.Unstructured // the object in the cluster; nil: there is none
+	target   *workloadv1alpha1.KubernetesTarget
+	cluster  *clusters.Lease            // of the target
+	leases   map[string]*clusters.Lease // of all targets in the inventory that were looked at, by name
+	desired  *unstructured.Unstructured // the template
+	object   clusters.Object            // that it describes
+	secrets  []*corev1.Secret           // to copy
+	copyMark string                     // on copies for this namespace
+	live     *unstructured.Unstructured // the object in the cluster; nil: there is none
 
-	inventory []workloadv1alpha1.RemoteObject // at the end of the pass; nil: as it was
-	watching  map[*clusters.Cluster][]clusters.Object
-	observed  bool // live is known
-	applied   bool // the object is as this generation declares
-	pruned    bool // there are no others
+	inventory []workloadv1alpha1.RemoteObject         // at the end of the pass; nil: as it was
+	objects   map[*clusters.Cluster][]clusters.Object // that the pass subscribed to
+	observed  bool                                    // live is known
+	applied   bool                                    // the object is as this generation declares
+	current   bool                                    // and it works there
+	pruned    bool                                    // there are no others
 	flow.TeamReport
 }
 
@@ -163,19 +180,40 @@ func (p *pass) release() {
 	}
 }
 
-// secretValues are what messages must not contain.
+// secretValues are what messages must not contain: the content of Secrets that are copied, declared, or in the cluster.
 func (p *pass) secretValues() (values [][]byte) {
 	for _, secret := range p.secrets {
 		for _, value := range secret.Data {
 			values = append(values, value)
 		}
 	}
-	if p.desired != nil && p.desired.GetKind() == "Secret" {
-		for _, section := range []string{"data", "stringData"} {
-			all, _, _ := unstructured.NestedStringMap(p.desired.Object, section)
-			for _, value := range all {
-				values = append(values, []byte(value))
+	for _, o := range []*unstructured.Unstructured{p.desired, p.live} {
+		if o != nil && o.GetKind() == "Secret" {
+			for _, section := range []string{"data", "stringData"} {
+				values = append(values, scalars(o.Object[section])...)
 			}
+		}
+	}
+	return values
+}
+
+// scalars returns the texts, numbers and decoded texts in a value of any form.
+func scalars(of any) (values [][]byte) {
+	switch of := of.(type) {
+	case map[string]any:
+		for _, value := range of {
+			values = append(values, scalars(value)...)
+		}
+	case []any:
+		for _, value := range of {
+			values = append(values, scalars(value)...)
+		}
+	case nil, bool:
+	default:
+		text := fmt.Sprint(of)
+		values = append(values, []byte(text))
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+			values = append(values, decoded)
 		}
 	}
 	return values
@@ -198,11 +236,22 @@ func (r *Reconciler) failRemote(p *pass, err error) flow.Outcome {
 	return flow.Failed(ReasonCannotApply, err)
 }
 
-func (r *Reconciler) checkPaused(_ context.Context, p *pass) flow.Outcome {
-	if !meta.IsPaused(p.resource) {
-		return flow.Next()
+// checkPaused ends the pass over a resource that is paused, or whose application is.
+func (r *Reconciler) checkPaused(ctx context.Context, p *pass) flow.Outcome {
+	app := &workloadv1alpha1.KubernetesApplication{}
+	if owner := metav1.GetControllerOf(p.resource); owner != nil && owner.Kind == workloadv1alpha1.KubernetesApplicationKind {
+		err := r.client.Get(ctx, types.NamespacedName{Namespace: p.resource.Namespace, Name: owner.Name}, app)
+		if client.IgnoreNotFound(err) != nil {
+			return fail("reading the application", err)
+		}
 	}
-	return flow.Paused(ReasonPaused, "Paused because the annotation "+meta.AnnotationKeyReconciliationPaused+" is true. Remove it to resume.")
+	switch {
+	case meta.IsPaused(p.resource):
+		return flow.Paused(ReasonPaused, "Paused because the annotation "+meta.AnnotationKeyReconciliationPaused+" is true. Remove it to resume.")
+	case meta.IsPaused(app):
+		return flow.Paused(ReasonPaused, "Paused because the annotation "+meta.AnnotationKeyReconciliationPaused+" of its application is true.")
+	}
+	return flow.Next()
 }
 
 // report sets the fields of the status other than the conditions.
@@ -214,10 +263,14 @@ func (p *pass) report(o flow.Outcome) {
 	if p.applied {
 		s.AppliedGeneration = p.resource.Generation
 	}
+	if p.current {
+		s.CurrentGeneration = p.resource.Generation
+	}
 	if p.observed {
 		s.Remote = clusters.Status(p.live)
 	}
 	switch {
+	case meta.WasDeleted(p.resource): // the state is that before
 	case p.resource.Spec.TargetReference == nil:
 		s.State = workloadv1alpha1.ResourcePending
 	case o.End == flow.Reject && failure.Of(o.Err).Reason != failure.WaitingForReferences, o.End == flow.Stop:
@@ -235,52 +288,51 @@ type memory struct {
 	fingerprint string                     // of the object as it was last found to be as declared
 	of          int64                      // generation that it was compared with
 	last        *unstructured.Unstructured // what the last apply returned, until the watch has it
+	copyMark    string                     // see readMark
 	reverts     int                        // in a row
 	reverted    time.Time
-	watched     map[*clusters.Cluster]struct{}
+	subscribed  map[*clusters.Cluster]bool
 }
 
 func (r *Reconciler) memoryOf(resource *workloadv1alpha1.KubernetesApplicationResource) *memory {
-	known, _ := r.memories.LoadOrStore(client.ObjectKeyFromObject(resource), &memory{uid: resource.UID, watched: map[*clusters.Cluster]struct{}{}})
+	known, _ := r.memories.LoadOrStore(client.ObjectKeyFromObject(resource), &memory{uid: resource.UID, subscribed: map[*clusters.Cluster]bool{}})
 	m := known.(*memory)
 	if m.uid != resource.UID {
-		*m = memory{uid: resource.UID, watched: m.watched}
+		*m = memory{uid: resource.UID, subscribed: m.subscribed}
 	}
 	return m
 }
 
-// forget ends all watches for a resource.
-func (r *Reconciler) forget(who types.NamespacedName) {
-	known, ok := r.memories.LoadAndDelete(who)
-	if !ok {
-		return
-	}
-	for cluster := range known.(*memory).watched {
-		cluster.Watch(who)
-	}
-}
-
-// watch has the resource woken by changes of its objects, and of no others.
-func (r *Reconciler) watch(p *pass) {
-	who := client.ObjectKeyFromObject(p.resource)
-	for cluster, all := range p.watching {
-		cluster.Watch(who, all...)
-		p.memory.watched[cluster] = struct{}{}
-	}
-	for cluster := range p.memory.watched {
-		if _, still := p.watching[cluster]; !still && p.pruned {
-			cluster.Watch(who)
-			delete(p.memory.watched, cluster)
+// forget ends what this process does for a resource that is gone.
+func (r *Reconciler) forget(name types.NamespacedName) {
+	r.turns.forget(name)
+	r.queue.limits.Delete(name)
+	if known, ok := r.memories.LoadAndDelete(name); ok {
+		for cluster := range known.(*memory).subscribed {
+			cluster.Keep(name)
 		}
 	}
 }
 
-// sees notes an object to be watched.
-func (p *pass) sees(cluster *clusters.Lease, o clusters.Object) {
-	if p.watching == nil {
-		p.watching = map[*clusters.Cluster][]clusters.Object{}
+// subscribe has changes of an object wake the resource.
+func (p *pass) subscribe(cluster *clusters.Lease, to clusters.Object) {
+	cluster.Subscribe(client.ObjectKeyFromObject(p.resource), to)
+	p.memory.subscribed[cluster.Cluster] = true
+	if p.objects == nil {
+		p.objects = map[*clusters.Cluster][]clusters.Object{}
 	}
-	if all := p.watching[cluster.Cluster]; !slices.Contains(all, o) {
-		p.watching[cluster.Cluster] = append(all, o)
+	p.objects[cluster.Cluster] = append(p.objects[cluster.Cluster], to)
+}
+
+// unsubscribe ends the subscriptions to what the resource no longer has, after a pass that saw all that it has.
+func (r *Reconciler) unsubscribe(p *pass) {
+	if !p.pruned {
+		return
+	}
+	for cluster := range p.memory.subscribed {
+		cluster.Keep(client.ObjectKeyFromObject(p.resource), p.objects[cluster]...)
+		if len(p.objects[cluster]) == 0 {
+			delete(p.memory.subscribed, cluster)
+		}
 	}
 }

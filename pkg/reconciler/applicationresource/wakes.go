@@ -6,17 +6,22 @@ package applicationresource
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -32,11 +37,12 @@ const concurrency = 64
 
 // index is the index of resources in the cache. Its values are a prefix and a name.
 const (
-	index        = ControllerName
-	indexTarget  = "target/" // that it is for, or has objects in
-	indexSecret  = "secret/" // that it copies
-	indexDefines = "defines/"
-	indexNeeds   = "needs/"
+	index            = ControllerName
+	indexTarget      = "target/" // that it is for, or has objects in
+	indexSecret      = "secret/" // that it copies
+	indexDefines     = "defines/"
+	indexApplication = "application/" // by UID
+	indexNeeds       = "needs/"
 )
 
 func valuesOf(o client.Object) (values []string) {
@@ -53,6 +59,9 @@ func valuesOf(o client.Object) (values []string) {
 	}
 	for name := range targets {
 		values = append(values, indexTarget+name)
+	}
+	if owner := metav1.GetControllerOf(resource); owner != nil {
+		values = append(values, indexApplication+string(owner.UID))
 	}
 	for _, ref := range resource.Spec.Secrets {
 		values = append(values, indexSecret+ref.Name)
@@ -85,8 +94,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
-		For(of).
+		For(of, builder.WithPredicates(ownChanges())).
 		Watches(of, r.siblingChanges()).
+		Watches(&workloadv1alpha1.KubernetesApplication{}, handler.EnqueueRequestsFromMapFunc(r.onPause), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
 		Watches(&workloadv1alpha1.KubernetesTarget{}, r.targetChanges()).
 		WatchesRawSource(source.Func(r.queue.begin)).
 		WithOptions(queue.Options(mgr, ControllerName, concurrency, flow.ConflictDelay, pollInterval)).
@@ -95,8 +105,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 
 // wakeups is the queue of the controller, once it runs.
 type wakeups struct {
-	mu    sync.Mutex
-	queue queue.Queue
+	mu     sync.Mutex
+	queue  queue.Queue
+	limits sync.Map // *rate.Limiter by the name of the resource
 }
 
 func (w *wakeups) begin(_ context.Context, q queue.Queue) error {
@@ -111,6 +122,28 @@ func (w *wakeups) add(who types.NamespacedName) {
 	defer w.mu.Unlock()
 	if w.queue != nil {
 		w.queue.Add(reconcile.Request{NamespacedName: who})
+	}
+}
+
+// Changes of an object in its cluster wake its resource at once, unless there are many: each may cost a write of the status.
+const (
+	wakesPerSecond = 1
+	wakesAtOnce    = 10
+)
+
+// addLimited enqueues a resource about which a cluster reported a change.
+func (w *wakeups) addLimited(name types.NamespacedName) {
+	limit, _ := w.limits.LoadOrStore(name, rate.NewLimiter(wakesPerSecond, wakesAtOnce))
+	due := limit.(*rate.Limiter).Reserve()
+	delay := due.Delay()
+	if delay > time.Second { // one that is due sooner sees this change, too
+		due.Cancel()
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue != nil {
+		w.queue.AddAfter(reconcile.Request{NamespacedName: name}, delay)
 	}
 }
 
@@ -179,7 +212,8 @@ func (r *Reconciler) targetChanges() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue.Queue) {
 			before, after := e.ObjectOld.(*workloadv1alpha1.KubernetesTarget), e.ObjectNew.(*workloadv1alpha1.KubernetesTarget)
 			if before.Generation != after.Generation || meta.WasDeleted(before) != meta.WasDeleted(after) ||
-				before.GetCondition(xpv1.TypeReady).Reason != after.GetCondition(xpv1.TypeReady).Reason {
+				before.GetCondition(xpv1.TypeReady).Reason != after.GetCondition(xpv1.TypeReady).Reason ||
+				xpv1.FailureOf(before).Reason != xpv1.FailureOf(after).Reason {
 				wake(ctx, after, q)
 			}
 		},
@@ -190,28 +224,33 @@ func (r *Reconciler) targetChanges() handler.EventHandler {
 	}
 }
 
-// siblingChanges wakes the objects that need one which became ready, and those that one which is gone had needed.
+// onPause returns requests for the resources of an application that may be paused or resumed.
+func (r *Reconciler) onPause(ctx context.Context, app client.Object) (requests []reconcile.Request) {
+	return r.with(ctx, app.GetNamespace(), indexApplication+string(app.GetUID()))
+}
+
+// ownChanges accepts what others change about a resource, not its status.
+func ownChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+		a, b := e.ObjectOld, e.ObjectNew
+		return a.GetGeneration() != b.GetGeneration() || meta.WasDeleted(a) != meta.WasDeleted(b) || !slices.Equal(a.GetFinalizers(), b.GetFinalizers()) ||
+			!maps.Equal(a.GetAnnotations(), b.GetAnnotations()) || !equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences())
+	}}
+}
+
+// siblingChanges wakes the objects that need one which works from now on.
 func (r *Reconciler) siblingChanges() handler.EventHandler {
-	wake := func(ctx context.Context, of client.Object, from, to string, q queue.Queue) {
-		for _, value := range valuesOf(of) {
-			if name, found := strings.CutPrefix(value, from); found {
-				for _, request := range r.with(ctx, of.GetNamespace(), to+name) {
+	works := func(o client.Object) bool { return isCurrent(o.(*workloadv1alpha1.KubernetesApplicationResource)) }
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue.Queue) {
+		if works(e.ObjectOld) || !works(e.ObjectNew) {
+			return
+		}
+		for _, value := range valuesOf(e.ObjectNew) {
+			if name, defines := strings.CutPrefix(value, indexDefines); defines {
+				for _, request := range r.with(ctx, e.ObjectNew.GetNamespace(), indexNeeds+name) {
 					q.Add(request)
 				}
 			}
 		}
-	}
-	ready := func(o client.Object) bool {
-		return o.(*workloadv1alpha1.KubernetesApplicationResource).GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
-	}
-	return handler.Funcs{
-		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue.Queue) {
-			if !ready(e.ObjectOld) && ready(e.ObjectNew) {
-				wake(ctx, e.ObjectNew, indexDefines, indexNeeds, q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e ctrlevent.DeleteEvent, q queue.Queue) {
-			wake(ctx, e.Object, indexNeeds, indexDefines, q)
-		},
-	}
+	}}
 }

@@ -295,6 +295,8 @@ func Reasons() []event.Explanation {
 		event.Explain(event.Reason(xpv1.ReasonConnecting),
 			"The connection Secret cannot be copied yet: the managed resource or its Secret is missing.",
 			"Read the message. Reconciliation resumes automatically."),
+		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource that the target was connected to does not exist any more.",
+			"Delete the target, or ask your platform team whether the managed resource is created again."),
 		event.Explain(event.Reason(failure.ConnectionSecretUnavailable), "The copy cannot be created: another Secret has its name, or a "+
 			"quota is used up.", "Read the message. Reconciliation resumes automatically."),
 		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried. If a target was ready, Ready is Unknown meanwhile.",

@@ -218,7 +218,17 @@ func (r *Reconciler) awaitWorkloads(ctx context.Context, p *pass) flow.Outcome {
 	if len(users) == 0 {
 		return flow.Next()
 	}
-	return flow.AwaitFor(failure.WaitingForDependents, workloadsPoll, fmt.Sprintf("Deletion waits: %d KubernetesApplicationResources have objects in the "+
+	cause := failure.WaitingForDependents
+	if kind, known := r.kindOf(p.target.GetResourceReference()); known {
+		mg, err := r.readManaged(ctx, kind, p.target.GetResourceReference().Name)
+		if err != nil {
+			return fail("reading the managed resource", err)
+		}
+		if mg == nil { // which the resources have to know
+			cause = failure.ExternalResourceLost
+		}
+	}
+	return flow.AwaitFor(cause, workloadsPoll, fmt.Sprintf("Deletion waits: %d KubernetesApplicationResources have objects in the "+
 		"cluster, such as %q. Delete their applications, or let them move: to another target that is ready and matches spec.targetSelector.",
 		len(users), users[0]))
 }

@@ -171,7 +171,7 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 	}
 	objects := applicationresource.NewReconciler(mgr, secrets, applicationresource.WithFence(process.Lease),
 		applicationresource.WithHooks(func(h *clusters.Hooks) { h.Wrap = tap }))
-	if err := errors.Join(application.NewReconciler(mgr).SetupWithManager(mgr), objects.SetupWithManager(mgr)); err != nil {
+	if err := errors.Join(application.NewReconciler(mgr, secrets).SetupWithManager(mgr), objects.SetupWithManager(mgr)); err != nil {
 		return nil, err
 	}
 	return testkit.Background(ctx, mgr.Start, func(ctx context.Context) error {
