@@ -32,8 +32,9 @@ const (
 // largePackages lists the packages with more code than mostPackage, with the reason that they are one package.
 func largePackages() map[string]string {
 	return map[string]string{
-		"pkg/reconciler/managed":   "one lifecycle, one file for each step",
-		"providers/sql/postgresql": "one client of PostgreSQL for all kinds",
+		"pkg/reconciler/managed":             "one lifecycle, one file for each step",
+		"pkg/reconciler/applicationresource": "one lifecycle, one file for each step",
+		"providers/sql/postgresql":           "one client of PostgreSQL for all kinds",
 	}
 }
 

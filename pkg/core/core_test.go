@@ -14,7 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/core"
 )
 
-// Targets get the permissions they need besides provider.CommonRules, and no others. Package target proves that they are enough.
+// Targets and applications get the permissions they need besides provider.CommonRules, and no others. The tests of their controllers prove that
+// they are enough.
 func TestRulesOfTargets(t *testing.T) {
 	t.Parallel()
 	all, err := core.Provider().Rules()
@@ -24,10 +25,19 @@ func TestRulesOfTargets(t *testing.T) {
 	all = slices.DeleteFunc(all, func(r rbacv1.PolicyRule) bool {
 		return !slices.Contains(r.APIGroups, "workload.crossplane.io") && !slices.Contains(r.Resources, "secrets")
 	})
+	const objects = "kubernetesapplicationresources"
+	rule := func(resources []string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"workload.crossplane.io"}, Resources: resources, Verbs: verbs}
+	}
+	reconcile := []string{"get", "list", "watch", "patch"}
 	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{"workload.crossplane.io"}, Resources: []string{"kubernetestargets"}, Verbs: []string{"get", "list", "watch", "patch"}},
-		{APIGroups: []string{"workload.crossplane.io"}, Resources: []string{"kubernetestargets/status"}, Verbs: []string{"patch"}},
+		rule([]string{"kubernetestargets"}, reconcile...),
+		rule([]string{"kubernetestargets/status"}, "patch"),
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}},
+		rule([]string{objects}, "list"),
+		rule([]string{objects, "kubernetesapplications"}, reconcile...),
+		rule([]string{objects + "/status", "kubernetesapplications/status"}, "patch"),
+		rule([]string{objects}, "create", "delete"),
 	}
 	t.Run("targets are written, copies are removed, and managed resources are left alone (R305, N27)", func(t *testing.T) {
 		if diff := cmp.Diff(want, all); diff != "" {

@@ -42,6 +42,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/turns"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -50,6 +51,9 @@ const Finalizer = "bowline.dev/application-resource"
 
 // ControllerName is the name of the controller.
 const ControllerName = "kubernetesapplicationresource"
+
+// mostPasses is how many passes over resources of one target may run at a time, so that a cluster that does not answer leaves workers to others.
+const mostPasses = 8
 
 // passTimeout bounds a pass: each call of a cluster may take ten seconds.
 const passTimeout = time.Minute
@@ -70,7 +74,7 @@ type Reconciler struct {
 	memories sync.Map // *memory by the name of the resource
 	fence    fence.Fence
 	queue    wakeups
-	turns    *turns
+	turns    *turns.Turns
 	isCached bool // the client has the index
 }
 
@@ -104,7 +108,7 @@ func NewReconciler(mgr manager.Manager, secrets Secrets, o ...Option) *Reconcile
 		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), ControllerName), fence: func() error { return nil },
 		log: mgr.GetLogger().WithValues("controller", ControllerName),
 	}
-	r.turns = newTurns(r.queue.add)
+	r.turns = turns.New(mostPasses, r.queue.add)
 	hooks := clusters.Hooks{Changed: r.queue.addLimited, Reachable: r.wakeTarget}
 	for _, apply := range o {
 		apply(r, &hooks)
@@ -126,10 +130,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	target := targetFor(resource)
-	if !r.turns.take(target, req.NamespacedName) {
+	if !r.turns.Take(target, req.NamespacedName) {
 		return reconcile.Result{}, nil // it is enqueued when it is its turn
 	}
-	defer r.turns.end(target)
+	defer r.turns.End(target)
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	p := &pass{resource: resource, memory: r.memoryOf(resource), leases: map[string]*clusters.Lease{}}
@@ -138,6 +142,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.unsubscribe(p)
 	p.SetStatus = func() { p.report(o) }
 	return r.settler.Settle(ctx, p.resource, p.TeamReport, o)
+}
+
+// targetFor is the target whose turn a pass takes.
+func targetFor(resource *workloadv1alpha1.KubernetesApplicationResource) types.NamespacedName {
+	name := types.NamespacedName{Namespace: resource.Namespace}
+	switch ref := resource.Spec.TargetReference; {
+	case ref != nil && !meta.WasDeleted(resource):
+		name.Name = ref.Name
+	case len(resource.Status.Inventory) > 0:
+		name.Name = resource.Status.Inventory[0].Target
+	}
+	return name
 }
 
 // lifecycle is the order of everything. Read it first.
@@ -305,7 +321,7 @@ func (r *Reconciler) memoryOf(resource *workloadv1alpha1.KubernetesApplicationRe
 
 // forget ends what this process does for a resource that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.turns.forget(name)
+	r.turns.Forget(name)
 	r.queue.limits.Delete(name)
 	if known, ok := r.memories.LoadAndDelete(name); ok {
 		for cluster := range known.(*memory).subscribed {
