@@ -58,10 +58,13 @@ func TestHostedCluster(t *testing.T) {
 	t.Run("a rotated token", func(t *testing.T) { h.rotate(t, remote) })
 	t.Run("the application with the new token", func(t *testing.T) { h.runs(t, "2") })
 	t.Run("deletion", func(t *testing.T) {
-		for _, o := range []client.Object{h.app(""), h.target, h.claim} {
+		all := []client.Object{h.claim, h.target, h.app("")}
+		for _, o := range all {
 			if err := h.Client.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
+		}
+		for _, o := range all { // in whatever order they go
 			h.Eventually(t, within, o.GetName()+" is deleted", testkit.Gone(h.Client, o))
 		}
 		h.Eventually(t, within, "the cluster is gone", func(context.Context) error {

@@ -126,7 +126,7 @@ func sentence(text string) string {
 
 func (q *inquiry) checkClaimConditions() {
 	if q.ready.Status == corev1.ConditionFalse && !meta.WasDeleted(q.object) {
-		known := advice(q.ready.Reason)
+		known := q.advice(q.ready.Reason)
 		q.blocked(sentence(cmp.Or(q.ready.Message, known.Meaning)), known.Action)
 	}
 	if q.failing() {

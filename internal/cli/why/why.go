@@ -237,6 +237,18 @@ func (q *inquiry) lastError(last *corev1.Event) *Happening {
 	return now
 }
 
+// advice is advice about a reason as the controllers of the object mean it.
+func (q *inquiry) advice(reason xpv1.ConditionReason) event.Explanation {
+	if q.Role == inspect.RoleWorkload {
+		for _, e := range slices.Concat(application.Reasons(), applicationresource.Reasons()) {
+			if xpv1.ConditionReason(e.Reason) == reason {
+				return e
+			}
+		}
+	}
+	return advice(reason)
+}
+
 // advice explains a reason: what it means and what to do about it. It is zero for an unknown reason.
 func advice(reason xpv1.ConditionReason) event.Explanation {
 	for _, e := range failure.Explanations() {
