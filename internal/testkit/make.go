@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 )
 
 // Make makes a target in the checkout, and returns its root. Other test binaries wait: two links would overwrite each other's file.
@@ -43,4 +44,17 @@ func Make(target string) (root string, err error) {
 		return "", fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
 	return root, nil
+}
+
+// GoCaches keep what Go compiled and fetched where it is, whatever the home.
+func GoCaches(t testing.TB) (variables []string) {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables = append(variables, name+"="+strings.TrimSpace(string(value)))
+	}
+	return variables
 }

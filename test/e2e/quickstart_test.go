@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -21,7 +22,7 @@ func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	dir := filepath.Join(t.TempDir(), "quickstart")
-	env := append(os.Environ(), "QUICKSTART_DIR="+dir, "BOWLINE_DATA_DIR="+dir, "HOME="+t.TempDir(),
+	env := append(append(os.Environ(), testkit.GoCaches(t)...), "QUICKSTART_DIR="+dir, "BOWLINE_DATA_DIR="+dir, "HOME="+t.TempDir(),
 		"QUICKSTART_LISTEN=127.0.0.1:0", "QUICKSTART_CLOUD_LISTEN=127.0.0.1:0") // ports of its own, whatever else runs
 	shell := func(script string) string {
 		t.Helper()

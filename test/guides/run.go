@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // patience bounds one guide. It takes some twenty seconds with processors to spare, and there are several at the same time.
@@ -29,7 +31,7 @@ func Run(t testing.TB, guide, dir string, env ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	output := run(t, script(blocks), dir, append(goCaches(t), env...)...)
+	output := run(t, script(blocks), dir, append(testkit.GoCaches(t), env...)...)
 	for _, b := range blocks {
 		shown, ran := printed(output, b)
 		if line, found := missing(shown, b.shows); ran && found {
@@ -94,17 +96,4 @@ func Checkout(t testing.TB, root, url string) string {
 		}
 	}
 	return dir
-}
-
-// goCaches keep what Go compiled and fetched where it is, whatever the home.
-func goCaches(t testing.TB) (variables []string) {
-	t.Helper()
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
-		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		variables = append(variables, name+"="+strings.TrimSpace(string(value)))
-	}
-	return variables
 }
