@@ -261,3 +261,41 @@ func TestTargetFailure(t *testing.T) {
 		s.wantState(xpv1.ReasonAvailable)
 	})
 }
+
+// A target whose cluster has objects of applications keeps its Secret when it is deleted, until they are gone (N94).
+func TestTargetsInUse(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]bool{"the cluster is there (N94)": false, "the cluster is gone, which the objects have to know (N94)": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTargetStage(t)
+			target, item := s.connected()
+			user := &workloadv1alpha1.KubernetesApplicationResource{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "user"}}
+			user.Spec.Template = template("a", configMap("cm", nil)).Spec.Template
+			s.create(user)
+			s.status(user, func() {
+				user.Status.Inventory = []workloadv1alpha1.RemoteObject{{Target: target.Name, APIVersion: "v1", Kind: "ConfigMap", Name: "cm"}}
+			})
+			want := failure.WaitingForDependents
+			if gone {
+				want = failure.ExternalResourceLost
+				s.delete(item)
+				s.gone(item)
+			}
+			s.delete(target)
+			if result := s.pass(); result.RequeueAfter == 0 || result.RequeueAfter > 5*time.Second {
+				t.Errorf("it looks again after %s", result.RequeueAfter)
+			}
+			if got := xpv1.FailureOf(s.target()); got.Reason != want || !strings.Contains(got.Message+s.target().GetCondition(xpv1.TypeReady).Message, `"user"`) {
+				t.Errorf("it reports %+v", got)
+			}
+			if s.secret("kube") == nil {
+				t.Error("its Secret is gone")
+			}
+			s.delete(user)
+			s.pass()
+			s.gone(target)
+			s.hasNothing()
+		})
+	}
+}
