@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/csaupgrade"
@@ -51,6 +52,7 @@ type Cluster struct {
 	mappings sync.Map      // *meta.RESTMapping by kind
 	finding  chan struct{} // full while the mapper works
 	client   dynamic.Interface
+	kinds    discovery.ServerResourcesInterface
 	watches
 }
 
@@ -88,7 +90,11 @@ func (c *Clusters) open(kubeconfig []byte, by *limits.Limiter) (*Cluster, error)
 	if err != nil {
 		return unusable(err)
 	}
-	return &Cluster{Namespace: namespace, mapper: mapper, finding: make(chan struct{}, 1), client: dynamicClient,
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
+	if err != nil {
+		return unusable(err)
+	}
+	return &Cluster{Namespace: namespace, mapper: mapper, finding: make(chan struct{}, 1), client: dynamicClient, kinds: kinds,
 		watches: newWatches(dynamicClient, c.log, c.wake)}, nil
 }
 
@@ -149,6 +155,18 @@ func (c *Cluster) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 		c.mappings.Store(kind, mapping)
 	}
 	return mapping, err
+}
+
+// Serves asks whether the cluster has a kind in its version. An API that does not respond, as one behind a service may, is no answer.
+func (c *Cluster) Serves(kind schema.GroupVersionKind) (bool, error) {
+	all, err := c.kinds.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, classify(err)
+	}
+	return slices.ContainsFunc(all.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }), nil
 }
 
 var errFinding = errors.New("the cluster has not answered yet what kinds it has")

@@ -4,7 +4,6 @@
 package applicationresource
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
@@ -109,15 +108,8 @@ func (r *Reconciler) inherits(ctx context.Context, p *pass) (bool, error) {
 	others, err := r.indexed(ctx, p.resource.Namespace, indexApplication+string(owner.UID))
 	mark := p.live.GetLabels()[clusters.LabelKeyWorkload]
 	return err == nil && !slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
-		return string(other.UID) == mark && !meta.WasDeleted(other) && p.declares(other)
+		return string(other.UID) == mark && declares(other, p.itemOf(p.object, false), p.cluster)
 	}), err
-}
-
-// declares is true for a resource that declares the object of the pass, too.
-func (p *pass) declares(other *workloadv1alpha1.KubernetesApplicationResource) bool {
-	o, err := read(other)
-	return err == nil && sameTarget(other, p.resource) && o.GroupVersionKind().GroupKind() == p.desired.GroupVersionKind().GroupKind() &&
-		o.GetName() == p.object.Name && (p.object.Namespace == "" || cmp.Or(o.GetNamespace(), p.cluster.Namespace) == p.object.Namespace)
 }
 
 // takesOver is true if a person permits to take over the object in the cluster.

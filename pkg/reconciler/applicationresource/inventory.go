@@ -245,10 +245,11 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 	if apimeta.IsNoMatchError(err) { // the version may have ended
 		o, err = cluster.Find(kind.GroupKind().WithVersion(""), one.Namespace, one.Name)
 	}
+	if apimeta.IsNoMatchError(err) { // all objects of the kind are gone with its definition
+		served, err := cluster.Serves(kind)
+		return !served && err == nil, err
+	}
 	if err != nil {
-		if apimeta.IsNoMatchError(err) { // all objects of the kind are gone with its definition
-			return true, nil
-		}
 		return false, err
 	}
 	o.Namespace = one.Namespace
@@ -258,14 +259,9 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 		return false, err
 	case live == nil, !p.isOurs(one, live), stays(live.GetUID()):
 		return true, nil
-	case !one.Copy:
-		if declared, err := r.isDeclaredByOthers(ctx, p, cluster, one); declared || err != nil {
-			return declared, err
-		}
-	default:
-		if needed, err := r.isNeededByOthers(ctx, p, cluster, one); needed || err != nil {
-			return needed, err
-		}
+	}
+	if declared, err := r.isDeclaredByOthers(ctx, p, cluster, one); declared || err != nil {
+		return declared, err
 	}
 	p.subscribe(cluster, o)
 	if live.GetDeletionTimestamp() != nil {
@@ -274,20 +270,37 @@ func (r *Reconciler) deleteFrom(ctx context.Context, p *pass, cluster *clusters.
 	return false, cluster.Delete(ctx, o, live.GetUID())
 }
 
-// isDeclaredByOthers is true for an object that another resource of the application declares, which takes it over.
+// isDeclaredByOthers is true for an object that another resource of the application declares, which takes it over, and for a copy that another
+// resource declares and has. Of several that cease to declare a copy, the last one sees in the cache that the others did, since one watch
+// delivers these changes in their order.
 func (r *Reconciler) isDeclaredByOthers(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (bool, error) {
-	owner := metav1.GetControllerOf(p.resource)
-	if owner == nil {
+	value, owner := indexSecret+one.Name, metav1.GetControllerOf(p.resource)
+	switch {
+	case one.Copy:
+	case owner == nil:
 		return false, nil
+	default:
+		value = indexApplication + string(owner.UID)
 	}
-	others, err := r.indexed(ctx, p.resource.Namespace, indexApplication+string(owner.UID))
+	others, err := r.indexed(ctx, p.resource.Namespace, value)
 	return slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
-		ref := other.Spec.TargetReference
-		o, err := read(other)
-		return other.UID != p.resource.UID && !meta.WasDeleted(other) && ref != nil && ref.Name == one.Target && err == nil &&
-			o.GroupVersionKind().GroupKind() == schema.FromAPIVersionAndKind(one.APIVersion, one.Kind).GroupKind() && o.GetName() == one.Name &&
-			(one.Namespace == "" || cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace)
+		has := slices.ContainsFunc(other.Status.Inventory, func(its item) bool { return same(its, one) })
+		return other.UID != p.resource.UID && declares(other, one, cluster) && (has || !one.Copy)
 	}), err
+}
+
+// declares is true for a resource that is to have an object, or a copy, in a cluster.
+func declares(resource *workloadv1alpha1.KubernetesApplicationResource, one item, in *clusters.Lease) bool {
+	ref := resource.Spec.TargetReference
+	o, err := read(resource)
+	if meta.WasDeleted(resource) || ref == nil || ref.Name != one.Target || err != nil {
+		return false
+	}
+	inside := one.Namespace == "" || cmp.Or(o.GetNamespace(), in.Namespace) == one.Namespace
+	if one.Copy {
+		return inside && slices.Contains(resource.Spec.Secrets, workloadv1alpha1.SecretReference{Name: one.Name})
+	}
+	return inside && o.GetName() == one.Name && o.GroupVersionKind().GroupKind() == schema.FromAPIVersionAndKind(one.APIVersion, one.Kind).GroupKind()
 }
 
 // isOurs is true for an object that carries our mark, or that is known from before and carries that of nobody else. A mark counts more than
@@ -315,19 +328,6 @@ func (r *Reconciler) readMark(ctx context.Context, p *pass) flow.Outcome {
 	p.copyMark = clusters.LabelPrefixCopy + string(namespace.UID)
 	p.memory.copyMark = p.copyMark
 	return flow.Next()
-}
-
-// isNeededByOthers is true for a copy that another resource declares, and has. Of several that cease to declare it, the last one sees in the
-// cache that the others did, since one watch delivers these changes in their order.
-func (r *Reconciler) isNeededByOthers(ctx context.Context, p *pass, cluster *clusters.Lease, one item) (bool, error) {
-	others, err := r.indexed(ctx, p.resource.Namespace, indexSecret+one.Name)
-	return slices.ContainsFunc(others, func(other *workloadv1alpha1.KubernetesApplicationResource) bool {
-		ref := other.Spec.TargetReference
-		o, err := read(other)
-		return other.UID != p.resource.UID && !meta.WasDeleted(other) && ref != nil && ref.Name == one.Target && err == nil &&
-			cmp.Or(o.GetNamespace(), cluster.Namespace) == one.Namespace &&
-			slices.ContainsFunc(other.Status.Inventory, func(its item) bool { return same(its, one) })
-	}), err
 }
 
 // awaitFinalizers waits until ours is the last finalizer.
