@@ -37,8 +37,8 @@ type Wanted[C any] struct {
 	New func(context.Context, *limits.Limiter) (C, error)
 }
 
-// NewShared returns Shared whose clients are kept until they are forgotten. The log is for panics. closed frees a client that is no longer in use; changed is
-// called, within a call of the external system, after a fault of it began or ended, and must not block.
+// NewShared returns Shared whose clients are kept until they are forgotten. The log is for panics. closed frees a client that is no longer in
+// use; changed is called, within a call of the external system, after a fault of it began or ended, and must not block.
 func NewShared[C any](log logr.Logger, closed func(C), changed func(limits.Key)) *Shared[C] {
 	panicked := func(of limits.Key, call string) {
 		log.Error(nil, "Creating or closing a client panicked", "call", call, "of", of.String(), "stack", string(debug.Stack()))
@@ -127,13 +127,13 @@ func (s *Shared[C]) Stop() { s.clients.stop() }
 // errorBackoff is how long the error of Factory.New is returned before New is called again.
 const errorBackoff = time.Second
 
-// A cache holds one client for each ProviderConfig. Clients are counted by reference: a replaced client is closed when its last
+// A cache holds one client for each key. Clients are counted by reference: a replaced client is closed when its last
 // user releases it, a current one when idle for a while. It is safe for concurrent use, and by hand because caches of libraries
 // close a client on eviction, also in use.
 type cache[C any] struct {
 	idle     time.Duration
 	closer   func(C)                           // may be nil
-	panicked func(key limits.Key, call string) // records a panic of the provider's code, which is recovered
+	panicked func(key limits.Key, call string) // records a panic of creating or closing a client, which is recovered
 	changed  func(key limits.Key)              // reports that failure returns something else
 
 	mu      sync.Mutex
@@ -243,7 +243,7 @@ func (c *cache[C]) fill(e *entry[C], create func() (C, error)) {
 		defer func() {
 			if recover() != nil {
 				c.panicked(e.key, "New")
-				e.err = errors.New("the provider's code panicked: see the controller's log")
+				e.err = errors.New("creating the client panicked: see the controllers' log")
 			}
 			e.failedAt = time.Now()
 		}()
@@ -297,7 +297,7 @@ func (c *cache[C]) release(e *entry[C]) {
 	}
 }
 
-// forget retires the client of a ProviderConfig. It does not wait for Close, which may call the external system.
+// forget retires the client of a key. It does not wait for Close, which may call the external system.
 func (c *cache[C]) forget(key limits.Key) {
 	go c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key })
 }

@@ -47,7 +47,7 @@ func TestApplicationBounds(t *testing.T) {
 			_ = s.tryAll()
 			s.wantResource("a", workloadv1alpha1.ResourceFailed, xpv1.ReasonNotAllowed, "have none")
 			s.wantData("cm", one)
-			s.wantApp(workloadv1alpha1.ApplicationFailed, application.ReasonResourcesNotReady, "1 of 2 objects need a person: a (NotAllowed)")
+			s.wantApp(workloadv1alpha1.ApplicationFailed, application.ReasonResourcesNotReady, "1 of 2 objects cannot be applied, or failed: a (NotAllowed)")
 		},
 		"a kubeconfig that runs a program (N95)": func(s *workloadStage) {
 			s.rewrite(func(c *clientcmdapi.Config) {
@@ -74,7 +74,7 @@ func TestApplicationBounds(t *testing.T) {
 			s.edit(secret, func() { secret.OwnerReferences = nil })
 			s.create(s.newApp(template("a", configMap("cm", one))))
 			s.pass()
-			s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonTargetUnavailable, "has no Secret")
+			s.wantResource("a", workloadv1alpha1.ResourceScheduled, applicationresource.ReasonTargetUnavailable, "has no Secret, such as")
 		},
 	})
 }

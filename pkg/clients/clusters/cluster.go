@@ -284,7 +284,7 @@ func (c *Cluster) Delete(ctx context.Context, o Object, uid types.UID) error {
 const (
 	messageRefused     = "the cluster does not accept the credentials of the target: if it lasts, ask your platform team"
 	messageUnreachable = "the cluster of the target cannot be reached at the moment; this is retried: if it lasts, ask your platform team"
-	messageLate        = "the controllers were about to be replaced by others, which go on"
+	messageLate        = "another process may have taken over meanwhile, and nothing is sent to the cluster; this is retried"
 	messageThrottled   = "the cluster of the target accepts no further calls at the moment; this is retried later"
 )
 

@@ -107,7 +107,7 @@ func (c *Clusters) Check(target types.NamespacedName) error {
 func (c *Clusters) secretOf(ctx context.Context, target *workloadv1alpha1.KubernetesTarget) (*corev1.Secret, error) {
 	ref := target.Spec.WriteConnectionSecretToReference
 	missing := &failure.Error{Reason: failure.WaitingForReferences,
-		Message: fmt.Sprintf("KubernetesTarget %q has no Secret: see its condition Ready", target.Name)}
+		Message: fmt.Sprintf("KubernetesTarget %q has no Secret, such as after its managed resource withdrew consent: see its condition Ready", target.Name)}
 	if ref == nil || ref.Name == "" {
 		return nil, missing
 	}

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Fingerprint is the same for two states of an object that differ only in what nobody declares: its status, and what the API server counts.
+// Fingerprint is the same for two states of an object that differ only in what users do not declare: the status,
+// and what the API server counts.
 func Fingerprint(o *unstructured.Unstructured) string {
 	content := map[string]any{}
 	for key, value := range o.Object {

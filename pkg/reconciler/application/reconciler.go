@@ -201,7 +201,7 @@ const (
 	ReasonInvalidTemplates  xpv1.ConditionReason = "InvalidTemplates"  // templates contradict the selector, or each other
 	ReasonResourceTaken     xpv1.ConditionReason = "ResourceTaken"     // a resource of that name belongs to somebody else
 	ReasonSubmitting        xpv1.ConditionReason = "Submitting"        // not all objects are in the cluster and ready
-	ReasonResourcesNotReady xpv1.ConditionReason = "ResourcesNotReady" // some objects need a person
+	ReasonResourcesNotReady xpv1.ConditionReason = "ResourcesNotReady" // some objects cannot be applied until something is corrected
 )
 
 // Reasons of events only.
@@ -222,7 +222,7 @@ func Reasons() []event.Explanation {
 		explain(ReasonInvalidTemplates, "The labels of a template do not match spec.resourceSelector.", "Correct the template that the message names."),
 		explain(ReasonResourceTaken, "A KubernetesApplicationResource has the name of a template, and belongs to somebody else.", "Give the template another name."),
 		explain(ReasonSubmitting, "Not all objects are in the cluster and ready yet.", "Usually nothing. If it lasts, read the message: it names resources."),
-		explain(ReasonResourcesNotReady, "Some objects need a person.", "Read the message, and the conditions of the resources that it names."),
+		explain(ReasonResourcesNotReady, "Some objects cannot be applied, or failed in the cluster, until something is corrected.", "Read the message, and the conditions of the resources that it names."),
 		event.Explain(ReasonScheduled, "A target was chosen.", ""),
 		event.Explain(ReasonCannotReconcile, "A pass over the application failed and is retried.", "Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 	}

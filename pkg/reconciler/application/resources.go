@@ -221,7 +221,7 @@ func (r *Reconciler) checkResources(_ context.Context, p *pass) flow.Outcome {
 	}
 	switch {
 	case len(failed) > 0:
-		return flow.Refuse(ReasonResourcesNotReady, "%d of %d objects need a person: %s. See kubectl describe kubernetesapplicationresource", len(failed),
+		return flow.Refuse(ReasonResourcesNotReady, "%d of %d objects cannot be applied, or failed: %s. See kubectl describe kubernetesapplicationresource", len(failed),
 			len(p.app.Spec.ResourceTemplates), some(failed))
 	case len(wanted) > 0 || len(waiting) > 0:
 		return flow.AwaitAs(ReasonSubmitting, "%d of %d objects are ready. It waits for %s.", len(p.app.Spec.ResourceTemplates)-len(wanted),

@@ -163,7 +163,7 @@ func (r *Reconciler) remove(ctx context.Context, p *pass, which func(item) bool)
 			p.change(func(all []item) []item {
 				return slices.DeleteFunc(all, func(other item) bool { return same(one, other) })
 			})
-		} else if result.End == flow.Continue || o.End != flow.Wait { // what waits is in good hands
+		} else if result.End == flow.Continue || o.End != flow.Wait { // an error says more than a wait
 			result = o
 		}
 	}

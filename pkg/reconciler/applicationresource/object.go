@@ -36,7 +36,7 @@ const AnnotationKeyApplication = "bowline.dev/application"
 func (r *Reconciler) findTarget(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.resource.Spec.TargetReference
 	if ref == nil {
-		return flow.AwaitAs(ReasonNoTarget, "It has no target: its application has to get one first, or set spec.targetRef.")
+		return flow.AwaitAs(ReasonNoTarget, "The resource has no target: wait until its application has one, or, without an application, set spec.targetRef.")
 	}
 	target, err := r.targetOf(ctx, r.client, p.resource.Namespace, ref.Name)
 	switch {

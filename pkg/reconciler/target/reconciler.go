@@ -26,8 +26,8 @@
 // # Access
 //
 // The manager's cache should have managed.CacheOptions, so that it holds connection Secrets only (N30). The controller needs the
-// verbs get, list, watch and patch on targets, patch on their statuses, list on resources of applications, get, list and watch on the managed kinds, and get, list,
-// watch, create, patch and delete on Secrets.
+// verbs get, list, watch and patch on targets, patch on their statuses, list on resources of applications, get, list and watch on the managed
+// kinds, and get, list, watch, create, patch and delete on Secrets.
 package target
 
 import (
