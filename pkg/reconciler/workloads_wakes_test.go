@@ -5,10 +5,13 @@ package reconciler_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"k8s.io/client-go/util/cert"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -149,7 +152,7 @@ func TestClustersRecover(t *testing.T) {
 	s := newWorkloadStage(t)
 	t.Cleanup(s.Close)
 	front := newFront(t, s.Config)
-	s.rewrite(func(c *clientcmdapi.Config) { c.Clusters["c"] = &clientcmdapi.Cluster{Server: front.URL} })
+	s.rewrite(front.use)
 	s.connect("second")
 	s.run()
 	app := s.newApp(template("a", configMap("cm", one)))
@@ -176,6 +179,7 @@ func TestClustersRecover(t *testing.T) {
 			<-hang
 			return true
 		},
+		"a rotated certificate": func(http.ResponseWriter) bool { return false },
 		"refused credentials": func(w http.ResponseWriter) bool {
 			w.WriteHeader(http.StatusUnauthorized)
 			return true
@@ -183,6 +187,9 @@ func TestClustersRecover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			front.outage.Store(&outage)
+			if name == "a rotated certificate" {
+				front.rotate(t)
+			}
 			want := change(app, "a", "cm")
 			began := time.Now()
 			s.eventually("other", change(other, "b", "other"))
@@ -193,10 +200,14 @@ func TestClustersRecover(t *testing.T) {
 			if name == "hanging" {
 				close(hang)
 			}
-			if name == "refused credentials" { // the new ones are accepted
+			switch name {
+			case "refused credentials": // the new ones are accepted
 				s.rewrite(func(c *clientcmdapi.Config) {
-					c.Clusters["c"] = &clientcmdapi.Cluster{Server: front.URL, TLSServerName: "renewed"}
+					front.use(c)
+					c.Contexts["x"].Namespace, c.AuthInfos["u"].Token = s.remote, "renewed"
 				})
+			case "a rotated certificate":
+				s.rewrite(front.use)
 			}
 			s.eventually("cm", want)
 			s.settles()
@@ -208,10 +219,12 @@ func TestClustersRecover(t *testing.T) {
 	s.gone(other)
 }
 
-// A front stands between controllers and the API server, so that it can be out of order.
+// A front stands between controllers and the API server, with a certificate of its own, so that it can be out of order.
 type front struct {
 	*httptest.Server
-	outage atomic.Pointer[func(http.ResponseWriter) (answered bool)]
+	outage      atomic.Pointer[func(http.ResponseWriter) (answered bool)]
+	certificate atomic.Pointer[tls.Certificate]
+	authorities []byte // that trust the certificate
 }
 
 func newFront(t *testing.T, config *rest.Config) *front {
@@ -227,17 +240,47 @@ func newFront(t *testing.T, config *rest.Config) *front {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
 	f := &front{}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if outage := f.outage.Load(); outage != nil {
 			if answered := (*outage)(w); answered {
 				return
 			}
 		}
+		r.Header.Del("Authorization") // that of the config counts
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(f.CloseClientConnections)
+	f.Config.ErrorLog = proxy.ErrorLog
+	f.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*f.certificate.Load()}}, nil
+	}}
+	f.rotate(t)
+	f.StartTLS()
 	t.Cleanup(f.Close)
+	t.Cleanup(f.CloseClientConnections)
 	return f
+}
+
+// rotate replaces the certificate by one that only other authorities trust, and ends all connections.
+func (f *front) rotate(t *testing.T) {
+	t.Helper()
+	authorities, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(authorities, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.authorities = authorities
+	f.certificate.Store(&pair)
+	if f.Listener != nil && f.URL != "" {
+		f.CloseClientConnections()
+	}
+}
+
+// use has a kubeconfig lead to the front, and trust it.
+func (f *front) use(c *clientcmdapi.Config) {
+	c.Clusters["c"] = &clientcmdapi.Cluster{Server: f.URL, CertificateAuthorityData: f.authorities}
 }
 
 // A cluster that never answers leaves the workers to others.
@@ -252,7 +295,7 @@ func TestHungCluster(t *testing.T) {
 		return true
 	}
 	front.outage.Store(&never)
-	s.rewrite(func(c *clientcmdapi.Config) { c.Clusters["c"] = &clientcmdapi.Cluster{Server: front.URL} })
+	s.rewrite(front.use)
 	s.connect("second")
 	var many []workloadv1alpha1.KubernetesApplicationResourceTemplate
 	for i := range 100 {

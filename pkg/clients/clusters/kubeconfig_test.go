@@ -31,7 +31,9 @@ func TestParse(t *testing.T) {
 		"a certificate (N95)":    {func(c *clientcmdapi.Config) { c.AuthInfos["u"].ClientCertificate = "/etc/cert" }, "", "names a file or a program"},
 		"a file of tokens (N95)": {func(c *clientcmdapi.Config) { c.AuthInfos["u"].TokenFile = "/etc/token" }, "", "names a file or a program"},
 		"a program (N95)":        {func(c *clientcmdapi.Config) { c.AuthInfos["u"].Exec = &clientcmdapi.ExecConfig{Command: "sh"} }, "", "names a file or a program"},
-		"a plugin (N95)": {func(c *clientcmdapi.Config) { c.AuthInfos["u"].AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"} }, "",
+		"a plugin (N95)": {func(c *clientcmdapi.Config) {
+			c.AuthInfos["u"].AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
+		}, "",
 			"names a file or a program"},
 	} {
 		t.Run(name, func(t *testing.T) {
