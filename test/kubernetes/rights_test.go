@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
@@ -110,9 +111,33 @@ func (w *world) claimsOfGuide() {
 		}
 		return err
 	})
-	for _, o := range []client.Object{target, legacy, orders, sessions} {
+	app := w.application(target)
+	for _, o := range []client.Object{app, target, legacy, orders, sessions} {
 		w.deleted(o)
 	}
+}
+
+// application uses an application on a target of something else than a cluster, whose objects wait here.
+func (w *world) application(target *workloadv1alpha1.KubernetesTarget) *workloadv1alpha1.KubernetesApplication {
+	w.t.Helper()
+	w.apply(target.Namespace, w.example("workload/application.yaml"))
+	app := &workloadv1alpha1.KubernetesApplication{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: "store"}}
+	change := []byte(`{"spec":{"targetSelector":null,"targetRef":{"name":"` + target.Name + `"}}}`)
+	w.do(w.client.Patch(w.t.Context(), app, client.RawPatch(types.MergePatchType, change)))
+	plane.Eventually(w.t, patience, "its objects are reconciled", func(ctx context.Context) error {
+		all := &workloadv1alpha1.KubernetesApplicationResourceList{}
+		err := w.client.List(ctx, all, client.InNamespace(target.Namespace))
+		for _, o := range all.Items {
+			if o.GetCondition(xpv1.TypeReady).Reason == "" {
+				err = errors.New(o.Name + " has no condition Ready")
+			}
+		}
+		if err == nil && len(all.Items) == 0 {
+			err = errors.New("there are none")
+		}
+		return err
+	})
+	return app
 }
 
 // bound waits until a claim is bound, and its Secret opens what it is bound to.
@@ -150,6 +175,8 @@ func (w *world) deleted(o client.Object) {
 
 // unused are the rights that these do not need, with what does.
 var unused = map[string]string{
+	"get workload":         "an application is read again after a conflict",
+	"list workload":        "servers that do not stream lists",
 	"get target":           "a target is read again after a conflict",
 	"get events":           "an event that happens again is counted",
 	"patch events":         "an event that happens again is counted",
@@ -189,7 +216,7 @@ func (w *world) roles() roles {
 	for _, crd := range all.Items {
 		for _, category := range crd.Spec.Names.Categories {
 			switch role := strings.TrimPrefix(category, "cluster"); role {
-			case "managed", "claim", "class", "provider", "target":
+			case "managed", "claim", "class", "provider", "target", "workload":
 				roles[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}] = role
 			}
 		}
