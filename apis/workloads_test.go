@@ -130,10 +130,10 @@ func TestWorkloadSecrets(t *testing.T) {
 		return nil
 	})
 	for name, tc := range map[string]struct{ user, secrets, refused string }{
-		"no Secret (N95)":                     {"none", "", ""},
-		"all of the namespace (N95)":          {"all", "{name: mine}, {name: theirs}", ""},
-		"of a user who may get some (N95)":    {"some", "{name: mine}", refused},
-		"of a user who may get none (N95)":    {"none", "{name: mine}", refused},
+		"no Secret (N95)":                  {"none", "", ""},
+		"all of the namespace (N95)":       {"all", "{name: mine}, {name: theirs}", ""},
+		"of a user who may get some (N95)": {"some", "{name: mine}", refused},
+		"of a user who may get none (N95)": {"none", "{name: mine}", refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
