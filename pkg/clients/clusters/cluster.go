@@ -247,7 +247,7 @@ func (c *Cluster) Apply(ctx context.Context, o Object, desired *unstructured.Uns
 	if !by.DryRun && slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == by.Owner && f.Operation == metav1.ManagedFieldsOperationUpdate
 	}) { // the process ended after the creation
-		if live, err = c.upgrade(ctx, o, live, by.Owner); err != nil {
+		if _, err := c.upgrade(ctx, o, live, by.Owner); err != nil {
 			return nil, err
 		}
 		return c.Apply(ctx, o, desired, by)
