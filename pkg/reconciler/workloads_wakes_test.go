@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"k8s.io/client-go/util/cert"
 	"log"
 	"net"
 	"net/http"
@@ -24,6 +23,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 

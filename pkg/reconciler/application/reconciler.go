@@ -16,7 +16,6 @@ package application
 import (
 	"context"
 	"fmt"
-	"github.com/bowline-dev/bowline/pkg/clients/clusters"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,6 +28,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/clients/clusters"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"

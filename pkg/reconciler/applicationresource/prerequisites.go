@@ -5,7 +5,6 @@ package applicationresource
 
 import (
 	"context"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // definitions are of the kind that objects of other kinds need.
