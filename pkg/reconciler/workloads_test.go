@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,9 @@ func TestApplications(t *testing.T) {
 			s.submitted(template("a", configMap("cm", one)))
 			before := s.resource("a")
 			s.pass()
+			if result := s.passOf("a"); result.RequeueAfter != time.Hour { // within which Secrets have to be read
+				s.t.Errorf("it comes back after %s", result.RequeueAfter)
+			}
 			if asked := s.clusterRequests(); len(asked) > 0 || s.resource("a").ResourceVersion != before.ResourceVersion {
 				s.t.Errorf("it asked %v", asked)
 			}

@@ -58,6 +58,10 @@ const mostPasses = 8
 // passTimeout bounds a pass: each call of a cluster may take ten seconds.
 const passTimeout = time.Minute
 
+// readInterval is how often a settled resource is reconciled without an event, which asks no cluster: what reads Secrets watches them for
+// two hours after the last time.
+const readInterval = time.Hour
+
 // pollInterval is how often a resource that waits is reconciled without an event.
 const pollInterval = time.Minute
 
@@ -134,14 +138,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // it is enqueued when it is its turn
 	}
 	defer r.turns.End(target)
-	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	limited, cancel := context.WithTimeout(fence.With(ctx, r.fence), passTimeout)
 	defer cancel()
 	p := &pass{resource: resource, memory: r.memoryOf(resource), leases: map[string]*clusters.Lease{}}
 	defer p.release()
-	o := flow.Run(fence.With(ctx, r.fence), p, r.lifecycle(resource)...)
+	o := flow.Run(limited, p, r.lifecycle(resource)...)
 	r.unsubscribe(p)
 	p.SetStatus = func() { p.report(o) }
-	return r.settler.Settle(ctx, p.resource, p.TeamReport, o)
+	result, err := r.settler.Settle(ctx, p.resource, p.TeamReport, o)
+	if result.IsZero() && err == nil && o.End == flow.Continue {
+		result.RequeueAfter = readInterval
+	}
+	return result, err
 }
 
 // targetFor is the target whose turn a pass takes.
@@ -289,13 +297,18 @@ func (p *pass) report(o flow.Outcome) {
 	case meta.WasDeleted(p.resource): // the state is that before
 	case p.resource.Spec.TargetReference == nil:
 		s.State = workloadv1alpha1.ResourcePending
-	case o.End == flow.Reject && failure.Of(o.Err).Reason != failure.WaitingForReferences, o.End == flow.Stop:
+	case o.End == flow.Reject && !passes(failure.Of(o.Err).Reason), o.End == flow.Stop:
 		s.State = workloadv1alpha1.ResourceFailed
 	case s.AppliedGeneration == p.resource.Generation:
 		s.State = workloadv1alpha1.ResourceSubmitted
 	default:
 		s.State = workloadv1alpha1.ResourceScheduled
 	}
+}
+
+// passes is true for a reason that needs no correction of the resource.
+func passes(reason failure.Reason) bool {
+	return reason == failure.WaitingForReferences || reason == failure.ExternalSystemThrottled || failure.IsSystemOutOfReach(reason)
 }
 
 // A memory is what this process knows of an object beside its status. A new process learns it again.
