@@ -98,7 +98,7 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"fail","Package":"p","Elapsed":1.25}`,
 			},
 			want:     &results{tests: tests{{"p", "TestA", "pass"}, {"p", "TestB", "fail"}}},
-			progress: []string{"fail p TestB 0.1s", "fail p 1.2s"},
+			progress: []string{"fail p TestB 0.1s", "     hello", "fail p 1.2s"},
 		},
 		"a failure stays when the test runs again": {
 			events: []string{

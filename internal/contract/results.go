@@ -38,6 +38,7 @@ type event struct {
 // fails and each line of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
 func readResults(r io.Reader, progress func(line string)) (*results, error) {
 	outcomes := map[[2]string]string{} // the last action by package and test (none for the package); a failure stays
+	said := map[[2]string][]string{} // by tests that have not ended
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
@@ -49,7 +50,7 @@ func readResults(r io.Reader, progress func(line string)) (*results, error) {
 			if bad := json.Unmarshal(line, &e); bad != nil {
 				return nil, fmt.Errorf("reading test events, line %d (was the output cut off?): %w", number, bad)
 			}
-			e.record(outcomes, progress)
+			e.record(outcomes, said, progress)
 		}
 		if err != nil {
 			return collect(outcomes)
@@ -57,9 +58,15 @@ func readResults(r io.Reader, progress func(line string)) (*results, error) {
 	}
 }
 
-func (e event) record(outcomes map[[2]string]string, progress func(string)) {
+// mostSaid is how many lines of output of a failed test are shown, the last ones.
+const mostSaid = 60
+
+func (e event) record(outcomes map[[2]string]string, said map[[2]string][]string, progress func(string)) {
 	key := [2]string{e.Package, e.Test}
 	switch e.Action {
+	case "output":
+		all := append(said[key], strings.TrimRight(e.Output, "\n"))
+		said[key] = all[max(0, len(all)-mostSaid):]
 	case "build-output":
 		progress(strings.TrimRight(e.Output, "\n"))
 	case "pass", "fail", "skip", "run":
@@ -68,6 +75,14 @@ func (e event) record(outcomes map[[2]string]string, progress func(string)) {
 		}
 		if e.Test == "" || e.Action == "fail" {
 			progress(fmt.Sprintf("%-4s %s %.1fs", e.Action, strings.TrimSpace(e.Package+" "+e.Test), e.Elapsed))
+		}
+		if e.Action == "fail" && e.Test != "" {
+			for _, line := range said[key] {
+				progress("     " + line)
+			}
+		}
+		if e.Action != "run" {
+			delete(said, key)
 		}
 	}
 }
