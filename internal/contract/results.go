@@ -38,7 +38,7 @@ type event struct {
 // fails and each line of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
 func readResults(r io.Reader, progress func(line string)) (*results, error) {
 	outcomes := map[[2]string]string{} // the last action by package and test (none for the package); a failure stays
-	said := map[[2]string][]string{} // by tests that have not ended
+	said := map[[2]string][]string{}   // by tests that have not ended
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
