@@ -6,7 +6,8 @@
 //
 //	cluster, err := all.For(ctx, target)
 //	defer cluster.Release()
-//	live, err := cluster.Apply(ctx, object, clusters.ApplyOptions{Owner: "bowline"})
+//	object, err := cluster.Find(kind, desired.GetNamespace(), desired.GetName())
+//	live, err := cluster.Apply(ctx, object, desired, clusters.ApplyOptions{Owner: "bowline"})
 //
 // A Cluster holds one watch for each kind and namespace in which it has objects, of those with LabelKeyWorkload only, so that the
 // credentials need no rights beyond these namespaces. Nothing is polled.
