@@ -133,7 +133,7 @@ func TestLease(t *testing.T) {
 	other := s.teamItem("other", "team")
 	s.Create(other)
 	s.until("clients created", s.created, 2)
-	s.atLeast("requests waiting", s.depot.waitingRequests, 2)
+	s.until("requests waiting", s.depot.waitingRequests, 2)
 	failIf(t, "a client in use is not closed (R232)", s.journal.closedClients() != 0, "it is closed while a pass uses it")
 	release()
 	s.settled(held, other)

@@ -42,6 +42,7 @@ type workloadStage struct {
 	remote string // the namespace in the cluster
 
 	applications reconcile.Reconciler
+	unwatched    bool   // each pass sees the cluster as it is, so that the number of passes does not depend on watches
 	close        func() // ends the watches of the present reconciler
 	mu           sync.Mutex
 	asked        []string // requests to the cluster
@@ -89,7 +90,9 @@ func (s *workloadStage) newReconcilers(config *rest.Config) reconcile.Reconciler
 	if s.close != nil {
 		s.close()
 	}
-	s.close = r.Close
+	if s.close = r.Close; s.unwatched {
+		s.close()
+	}
 	return r
 }
 

@@ -438,7 +438,11 @@ func TestApplicationOrder(t *testing.T) {
 // and nothing else.
 func TestWorkloadCrashPoints(t *testing.T) {
 	t.Parallel()
-	runScripts(t, workloadScripts, workloadStageOn)
+	runScripts(t, workloadScripts, func(of *stage) *workloadStage {
+		s := workloadStageOn(of)
+		s.unwatched = true
+		return s
+	})
 }
 
 var workloadScripts = map[string]scenario.Script[*workloadStage]{

@@ -240,10 +240,8 @@ func (q *inquiry) lastError(last *corev1.Event) *Happening {
 // advice is advice about a reason as the controllers of the object mean it.
 func (q *inquiry) advice(reason xpv1.ConditionReason) event.Explanation {
 	if q.Role == inspect.RoleWorkload {
-		for _, e := range slices.Concat(application.Reasons(), applicationresource.Reasons()) {
-			if xpv1.ConditionReason(e.Reason) == reason {
-				return e
-			}
+		if own := find(reason, application.Reasons(), applicationresource.Reasons()); own.Reason != "" {
+			return own
 		}
 	}
 	return advice(reason)
@@ -256,8 +254,13 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 			return explain(e.Reason, e.Meaning, e.Action)
 		}
 	}
-	for _, e := range slices.Concat(managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons(),
-		application.Reasons(), applicationresource.Reasons()) {
+	return find(reason, managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons(),
+		application.Reasons(), applicationresource.Reasons())
+}
+
+// find returns the first explanation of a reason. It is zero if there is none.
+func find(reason xpv1.ConditionReason, in ...[]event.Explanation) event.Explanation {
+	for _, e := range slices.Concat(in...) {
 		if xpv1.ConditionReason(e.Reason) == reason {
 			return e
 		}

@@ -120,8 +120,7 @@ func (p *pass) takesOver() bool {
 // holdsData is true for kinds whose deletion deletes what others stored.
 func holdsData(kind schema.GroupKind) bool {
 	switch kind {
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}, definitions:
 		return true
 	}
 	return false

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -67,14 +66,13 @@ func isCurrent(o *workloadv1alpha1.KubernetesApplicationResource) bool {
 // dependents returns what other resources of the same application have in a namespace, or of the group of a definition, that is about to be
 // deleted: they would be deleted with it, whatever their finalizers are for.
 func (r *Reconciler) dependents(ctx context.Context, p *pass, of item) (found []item, err error) {
-	owner := metav1.GetControllerOf(p.resource)
-	if owner == nil || of.Kind != "Namespace" && of.Kind != definitions.Kind {
+	if of.Kind != "Namespace" && of.Kind != definitions.Kind {
 		return nil, nil
 	}
 	_, group, _ := strings.Cut(of.Name, ".") // of a definition: <plural>.<group>
 	others, err := r.indexed(ctx, p.resource.Namespace, indexTarget+of.Target)
 	for _, other := range others {
-		if other.UID == p.resource.UID || !metav1.IsControlledBy(other, &metav1.ObjectMeta{UID: owner.UID}) {
+		if other.UID == p.resource.UID || !meta.HaveSameController(other, p.resource) {
 			continue
 		}
 		for _, one := range other.Status.Inventory {
@@ -89,13 +87,9 @@ func (r *Reconciler) dependents(ctx context.Context, p *pass, of item) (found []
 
 // siblings returns the other resources of the same application and target with a value in the index.
 func (r *Reconciler) siblings(ctx context.Context, p *pass, value string) ([]*workloadv1alpha1.KubernetesApplicationResource, error) {
-	owner := metav1.GetControllerOf(p.resource)
-	if owner == nil {
-		return nil, nil
-	}
 	found, err := r.indexed(ctx, p.resource.Namespace, value)
 	return slices.DeleteFunc(found, func(o *workloadv1alpha1.KubernetesApplicationResource) bool {
-		return o.UID == p.resource.UID || !metav1.IsControlledBy(o, &metav1.ObjectMeta{UID: owner.UID}) || !sameTarget(o, p.resource)
+		return o.UID == p.resource.UID || !meta.HaveSameController(o, p.resource) || !sameTarget(o, p.resource)
 	}), err
 }
 
