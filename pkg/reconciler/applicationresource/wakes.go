@@ -136,9 +136,9 @@ func (w *wakeups) addLimited(name types.NamespacedName) {
 	limit, _ := w.limits.LoadOrStore(name, rate.NewLimiter(wakesPerSecond, wakesAtOnce))
 	due := limit.(*rate.Limiter).Reserve()
 	delay := due.Delay()
-	if delay > time.Second { // one that is due sooner sees this change, too
+	if delay > time.Second/wakesPerSecond { // the queue keeps the one that is due sooner, unless it was made due at once and is over
 		due.Cancel()
-		return
+		delay = time.Second / wakesPerSecond
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
