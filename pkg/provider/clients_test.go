@@ -4,6 +4,8 @@
 package provider_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 const many = 50
@@ -130,13 +133,19 @@ func TestLease(t *testing.T) {
 	s.Create(held)
 	s.until("requests waiting", s.depot.waitingRequests, 1)
 	s.rotate("second")
-	other := s.teamItem("other", "team")
-	s.Create(other)
-	s.until("clients created", s.created, 2)
-	s.until("requests waiting", s.depot.waitingRequests, 2)
+	items := []resource.Managed{held}
+	s.Eventually(t, "a pass reads the new key", func(context.Context) error {
+		if s.created() == 2 {
+			return nil
+		}
+		other := s.teamItem(fmt.Sprintf("other-%d", len(items)), "team") // it has the old key if the watch of the Secret is behind
+		s.Create(other)
+		items = append(items, other)
+		return errors.New("none did")
+	})
 	failIf(t, "a client in use is not closed (R232)", s.journal.closedClients() != 0, "it is closed while a pass uses it")
 	release()
-	s.settled(held, other)
+	s.settled(items...)
 	s.until("clients closed", s.journal.closedClients, 1)
 	t.Run("its pass ends with it (R232)", func(t *testing.T) {
 		if w := s.events.warnings(); len(w) > 0 || s.journal.misusedCalls() > 0 {
