@@ -65,7 +65,7 @@ func TestRepository(t *testing.T) {
 	})
 	t.Run("versions of nested modules", func(t *testing.T) {
 		report(t, "Tests must run the servers of the version that the product is made for.", mismatchedVersions(requirements(t, "go.mod"),
-			requirements(t, "test/kubernetes/servers/go.mod"), requirements(t, "deploy/image/go.mod")))
+			requirements(t, "test/kubernetes/servers/go.mod"), requirements(t, "deploy/image/go.mod"), requirements(t, "test/terraform/providers/go.mod")))
 	})
 }
 

@@ -102,7 +102,7 @@ func (r *Registry) AllowDeletion(ctx context.Context, mg resource.Managed) (paus
 		name.Namespace = mg.GetNamespace()
 	}
 	config := kind.Object.DeepCopyObject().(resource.ProviderConfig)
-	if err := r.mgr.GetClient().Get(ctx, name, config); err != nil {
+	if err := r.client.Get(ctx, name, config); err != nil {
 		return "", fmt.Errorf("reading %s %q: %w", kind.Kind.Kind, name.Name, err)
 	}
 	if isShared(config) {
@@ -174,7 +174,7 @@ func (r *Registry) pauseDeletions(ctx context.Context, kind ConfigKind, config r
 		pause.Namespaces = append(pause.Namespaces, xpv1.PausedNamespace{Namespace: namespace, Since: metav1.Now()})
 	}
 	condition := xpv1.DeletionsPaused(pause.message(now, kind.Kind))
-	if _, err := objects.PatchStatus(ctx, r.mgr.GetClient(), now, func(c resource.ProviderConfig) {
+	if _, err := objects.PatchStatus(ctx, r.client, now, func(c resource.ProviderConfig) {
 		c.SetConditions(xpv1.Condition{Type: condition.Type}, condition) // its time is that of this pause
 		if list, ok := c.(resource.DeletionPauser); ok {
 			list.SetPausedDeletions(pause.Namespaces)
@@ -182,7 +182,7 @@ func (r *Registry) pauseDeletions(ctx context.Context, kind ConfigKind, config r
 	}); err != nil {
 		return Pause{}, fmt.Errorf("pausing deletions: %w", err)
 	}
-	recorder := event.NewAPIRecorder(r.mgr.GetClient(), r.mgr.GetAPIReader(), "deletions/"+strings.ToLower(kind.Kind.GroupKind().String()))
+	recorder := event.NewAPIRecorder(r.client, r.mgr.GetAPIReader(), "deletions/"+strings.ToLower(kind.Kind.GroupKind().String()))
 	flow.Emit(ctx, recorder, r.mgr.GetLogger(), now, event.Warning(ReasonMassDeletion, errors.New(condition.Message)))
 	r.mgr.GetLogger().Info("Deletions are paused", "config", client.ObjectKeyFromObject(config), "message", condition.Message)
 	return pause, nil

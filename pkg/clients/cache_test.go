@@ -4,12 +4,16 @@
 package clients
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-logr/logr"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
@@ -60,7 +64,7 @@ func TestCache(t *testing.T) {
 		})
 	}
 	users.Wait()
-	doors.stop()
+	doors.stop(t.Context())
 	t.Run("each client is closed in the end (R232)", func(t *testing.T) {
 		deadline := time.Now().Add(10 * time.Second)
 		for _, d := range created {
@@ -99,7 +103,7 @@ func TestCacheLife(t *testing.T) {
 			c.replace(key, second)
 			c.release(e)
 		}, true},
-		"manager stopped while in use": {func(c *cache[string], e *entry[string]) { c.stop(); c.release(e) }, true},
+		"manager stopped while in use": {func(c *cache[string], e *entry[string]) { c.stop(context.Background()); c.release(e) }, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +129,7 @@ func TestCacheLife(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			closed := false
 			c := newCache(time.Minute, func(string) { closed = true }, nil, nil)
-			c.stop()
+			c.stop(t.Context())
 			e := c.replace(key, first)
 			c.fill(e, func() (string, error) { return "late", nil })
 			_, err := e.wait(t.Context())
@@ -136,4 +140,140 @@ func TestCacheLife(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A process is a client that can end by itself, and stop its calls.
+type process struct {
+	done    chan struct{}
+	stopped int
+	stop    func()
+}
+
+func (p *process) Done() <-chan struct{} { return p.done }
+
+// Stop satisfies Stopper.
+func (p *process) Stop(context.Context) {
+	p.stopped++
+	p.stop()
+}
+
+// A nursery creates processes that share what Stop does.
+type nursery struct {
+	*Shared[*process]
+	stop    func()
+	created []*process
+
+	mu     sync.Mutex
+	closed []*process
+}
+
+func newNursery() *nursery {
+	n := &nursery{stop: func() {}}
+	n.Shared = NewShared(logr.Discard(), func(p *process) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.closed = append(n.closed, p)
+	}, func(limits.Key) {})
+	return n
+}
+
+func (n *nursery) get(t *testing.T, version byte) (p *process, release func(), err error) {
+	return n.Get(t.Context(), func() (Wanted[*process], error) {
+		return Wanted[*process]{Key: limits.Key{Name: "key"}, Version: limits.Version{version},
+			New: func(context.Context, *limits.Limiter) (*process, error) {
+				p := &process{done: make(chan struct{}), stop: n.stop}
+				n.created = append(n.created, p)
+				return p, nil
+			}}, nil
+	})
+}
+
+// A client that ended is replaced at its next use. One that ends again and again is created once a second.
+func TestEndedClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNursery()
+		first, release, err := n.get(t, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		close(first.done)
+		second, releaseSecond, err := n.get(t, 1)
+		if err != nil || second == first || len(n.closed) > 0 {
+			t.Fatalf("the ended client is replaced at once, and not closed while in use: %v, %d closed", err, len(n.closed))
+		}
+		release()
+		synctest.Wait()
+		if len(n.closed) != 1 || n.closed[0] != first {
+			t.Errorf("closed: %v", n.closed)
+		}
+		close(second.done)
+		for range 3 {
+			if _, _, err := n.get(t, 1); !errors.Is(err, errEnded) || len(n.created) != 2 {
+				t.Errorf("one that ends within a second of its creation is not replaced before: %d created, error %v", len(n.created), err)
+			}
+		}
+		time.Sleep(errorBackoff)
+		_, releaseThird, err := n.get(t, 1)
+		if err != nil || len(n.created) != 3 {
+			t.Errorf("after a second it is: %d created, error %v", len(n.created), err)
+		}
+		releaseSecond()
+		releaseThird()
+		n.Stop(t.Context())
+		synctest.Wait()
+		if len(n.closed) != 3 {
+			t.Errorf("%d of 3 are closed", len(n.closed))
+		}
+	})
+}
+
+// Clients in use are asked to stop, also replaced ones, and are awaited. Others are closed.
+func TestStopper(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		used          bool
+		stop          func()
+		release       time.Duration
+		stops, closed int
+		takes         time.Duration
+	}{
+		"not in use":             {used: false, closed: 2},
+		"in use":                 {used: true, release: 10 * time.Second, stops: 2, closed: 2, takes: 10 * time.Second},
+		"in use for too long":    {used: true, release: time.Hour, stops: 2, takes: stopTime},
+		"panics when it is told": {used: true, stop: func() { panic("no") }, release: time.Second, stops: 2, closed: 2, takes: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n := newNursery()
+				if tc.stop != nil {
+					n.stop = tc.stop
+				}
+				for version := range 2 {
+					_, release, err := n.get(t, byte(version))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if tc.used {
+						defer time.AfterFunc(tc.release, release).Stop()
+					} else {
+						release()
+					}
+				}
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), stopTime)
+				defer cancel()
+				n.Stop(ctx)
+				synctest.Wait()
+				if took := time.Since(began); took != tc.takes {
+					t.Errorf("it took %s, want %s", took, tc.takes)
+				}
+				if stops := n.created[0].stopped + n.created[1].stopped; stops != tc.stops || len(n.closed) != tc.closed {
+					t.Errorf("%d stopped, %d closed, want %d and %d", stops, len(n.closed), tc.stops, tc.closed)
+				}
+			})
+		})
+	}
 }

@@ -97,7 +97,7 @@ func (p *Pool[C]) failure(key limits.Key, from limits.Version) error {
 
 func (p *Pool[C]) forget(key limits.Key) { p.shared.clients.forget(key) }
 
-func (p *Pool[C]) stop() { p.shared.Stop() }
+func (p *Pool[C]) stop(ctx context.Context) { p.shared.Stop(ctx) }
 
 const (
 	defaultTimeout = 30 * time.Second
@@ -107,7 +107,7 @@ const (
 )
 
 // A Factory describes how clients of one external system are created. S is the spec of its ProviderConfigs, or the part of it
-// that New needs; C is the type of the client. A Factory is a declaration: share one between all kinds.
+// that New needs; C is the type of the client, which may be SelfEnding and a Stopper. A Factory is a declaration: share one between all kinds.
 type Factory[S, C any] struct {
 	// New creates the client of a ProviderConfig: once for all its users, and again when the ProviderConfig or its credentials
 	// change. The context bounds the call, not the life of the client. An error is returned to all users for one second, then
@@ -137,6 +137,8 @@ type Connection[S any] struct {
 	// Secret holds all keys of the Secret that spec.credentials refers to, so that the connection Secret of a managed resource
 	// can serve as credentials. Nil for credentials from another source.
 	Secret map[string][]byte
+	// Inputs are the values of Secrets that other fields of the spec, named <name>SecretRef, refer to, by path below spec.
+	Inputs map[string][]byte
 	// HTTPClient applies the limits of the ProviderConfig and its circuit breaker. Its connections are shared by all clients of
 	// the Factory.
 	HTTPClient *http.Client
@@ -169,7 +171,7 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 	}
 	p.create = func(ctx context.Context, config *config, by *limits.Limiter) (client C, err error) {
 		c := Connection[S]{
-			Name: config.name, Credentials: config.Value, Secret: config.Secret, Limiter: by,
+			Name: config.name, Credentials: config.Value, Secret: config.Secret, Inputs: config.inputs, Limiter: by,
 			HTTPClient: &http.Client{Timeout: cmp.Or(f.Timeout, defaultTimeout), Transport: by.Transport(shared)},
 		}
 		if err := json.Unmarshal(config.spec, &c.Settings); err != nil {

@@ -40,6 +40,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
@@ -53,6 +54,7 @@ type ConfigKind struct {
 // A Registry holds the clients, limits and credentials of the ProviderConfigs of a provider in one manager.
 type Registry struct {
 	mgr     ctrl.Manager
+	client  client.Client // reads from the cache
 	configs []ConfigKind
 	groupOf func(schema.GroupKind) string
 	secrets *credentials.Secrets
@@ -81,8 +83,11 @@ type listener struct {
 type pool interface {
 	failure(key limits.Key, from limits.Version) error
 	forget(key limits.Key)
-	stop()
+	stop(ctx context.Context)
 }
+
+// stopTime is how long the end of the manager waits for clients that stop. It is less than the manager waits.
+const stopTime = 25 * time.Second
 
 // NewRegistry returns a registry for the given kinds of ProviderConfigs. groupOf returns the group of the ProviderConfigs that
 // objects of a managed kind use (N29). The options are for the credentials: without any, no variable or file of the process is offered.
@@ -96,8 +101,8 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 	}
 	running, cancel := context.WithCancel(context.Background())
 	r := &Registry{
-		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), metrics: counters,
-		ctx: running, pools: map[any]pool{},
+		mgr: mgr, client: unstructured.ClientOf(mgr), configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(),
+		metrics: counters, ctx: running, pools: map[any]pool{},
 	}
 	r.limits.OnChange = r.healthChanged
 	secrets.OnServed(r.retry)
@@ -105,11 +110,16 @@ func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed sc
 		<-ctx.Done()
 		cancel()
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.stopped = true
-		for _, p := range r.pools {
-			p.stop()
+		pools := maps.Clone(r.pools)
+		r.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		var stopping sync.WaitGroup
+		for _, p := range pools {
+			stopping.Go(func() { p.stop(ctx) })
 		}
+		stopping.Wait()
 		return nil
 	}))
 }
@@ -142,9 +152,9 @@ func (r *Registry) pool(factory any, create func() pool) pool {
 	if !ok {
 		p = create()
 		r.pools[factory] = p
-	}
-	if r.stopped {
-		p.stop()
+		if r.stopped {
+			p.stop(r.ctx)
+		}
 	}
 	return p
 }
@@ -182,7 +192,7 @@ func (r *Registry) read(ctx context.Context, mg resource.Managed) (schema.GroupV
 		key.Namespace = mg.GetNamespace()
 	}
 	object := kind.Object.DeepCopyObject().(client.Object)
-	if err := r.mgr.GetClient().Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
 		return kind.Kind, nil, fmt.Errorf("cannot get %s %q: %w", kind.Kind.Kind, key.Name, err)
 	}
 	return kind.Kind, object, nil
@@ -208,6 +218,9 @@ func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, ob
 	c := &config{declaration: declared, name: name, key: key}
 	if c.Credential, err = r.secrets.Extract(ctx, object.GetNamespace(), c.Credentials); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
+	}
+	if c.inputs, err = r.secrets.Inputs(ctx, object.GetNamespace(), declared.spec); err != nil {
+		return nil, fmt.Errorf("cannot get settings of %s: %w", name, err)
 	}
 	c.version = c.hash()
 	return c, nil
@@ -239,7 +252,7 @@ func (r *Registry) retry(secret types.NamespacedName) {
 // eachUser calls do for the ProviderConfigs whose credentials are in a Secret or file.
 func (r *Registry) eachUser(secret types.NamespacedName, do func(limits.Key)) {
 	for _, kind := range r.configs {
-		configs, err := credentials.Users(r.ctx, r.mgr.GetClient(), kind.Kind, secret)
+		configs, err := credentials.Users(r.ctx, r.client, kind.Kind, secret)
 		if err != nil {
 			r.mgr.GetLogger().Error(err, "Cannot find the provider configurations of a Secret", "secret", secret)
 		}
@@ -314,7 +327,8 @@ type config struct {
 	*declaration
 	credentials.Credential
 
-	name    string // in messages
+	inputs  map[string][]byte // of fields that refer to Secrets, by path
+	name    string            // in messages
 	key     limits.Key
 	version limits.Version
 }
@@ -348,16 +362,18 @@ func (c *config) hash() limits.Version {
 	add([]byte(c.uid))
 	add(c.spec)
 	add(c.Value)
-	for _, key := range slices.Sorted(maps.Keys(c.Secret)) {
-		add([]byte(key))
-		add(c.Secret[key])
+	for _, values := range []map[string][]byte{c.Secret, c.inputs} {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			add([]byte(key))
+			add(values[key])
+		}
 	}
 	return limits.Version(h.Sum(nil))
 }
 
 // secretValues are the credentials and the other values of their Secret that may be secrets.
 func (c *config) secretValues() [][]byte {
-	return append(redact.Details(c.Secret), c.Value)
+	return append(slices.AppendSeq(redact.Details(c.Secret), maps.Values(c.inputs)), c.Value)
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -379,7 +395,7 @@ func (r *Registry) Watch(b *builder.Builder, group string, users UserLister, als
 	b.WatchesRawSource(source.Func(w.listen))
 	for _, kind := range r.configs {
 		if kind.Kind.Group == group {
-			b.Watches(kind.Object, w.configChanges(kind), builder.WithPredicates(
+			b.Watches(unstructured.Plain(kind.Object), w.configChanges(kind), builder.WithPredicates(
 				predicate.Or(append(also, predicate.GenerationChangedPredicate{}, deletionsResumed())...)))
 		}
 	}

@@ -41,7 +41,7 @@ type Wanted[C any] struct {
 // use; changed is called, within a call of the external system, after a fault of it began or ended, and must not block.
 func NewShared[C any](log logr.Logger, closed func(C), changed func(limits.Key)) *Shared[C] {
 	panicked := func(of limits.Key, call string) {
-		log.Error(nil, "Creating or closing a client panicked", "call", call, "of", of.String(), "stack", string(debug.Stack()))
+		log.Error(nil, "The code of a client panicked", "call", call, "of", of.String(), "stack", string(debug.Stack()))
 	}
 	s := &Shared[C]{limits: limits.NewRegistry(), clients: newCache(math.MaxInt64, closed, panicked, changed)}
 	s.limits.OnChange = func(key limits.Key, fault bool) {
@@ -121,11 +121,22 @@ func (s *Shared[C]) Forget(key limits.Key) {
 	s.limits.Forget(key)
 }
 
-// Stop closes all clients, also those that are created later, once their users have released them.
-func (s *Shared[C]) Stop() { s.clients.stop() }
+// Stop closes all clients, also those that are created later, once their users have released them. It waits for those of type Stopper while
+// the context lasts.
+func (s *Shared[C]) Stop(ctx context.Context) { s.clients.stop(ctx) }
+
+// A SelfEnding client may end before it is closed, such as one of a process. Done is closed when it has ended: the client is replaced at its
+// next use, at most once a second.
+type SelfEnding interface{ Done() <-chan struct{} }
+
+// A Stopper is a client whose calls may be long, and end early if they are asked to. Stop is called once if the client is in use when the
+// manager ends. The manager then waits until its users have released it, for at most 25 seconds, which is when the context ends.
+type Stopper interface{ Stop(ctx context.Context) }
 
 // errorBackoff is how long the error of Factory.New is returned before New is called again.
 const errorBackoff = time.Second
+
+var errEnded = errors.New("the client ended by itself just now, such as a process that crashed: it is created again in a second")
 
 // A cache holds one client for each key. Clients are counted by reference: a replaced client is closed when its last
 // user releases it, a current one when idle for a while. It is safe for concurrent use, and by hand because caches of libraries
@@ -133,23 +144,25 @@ const errorBackoff = time.Second
 type cache[C any] struct {
 	idle     time.Duration
 	closer   func(C)                           // may be nil
-	panicked func(key limits.Key, call string) // records a panic of creating or closing a client, which is recovered
+	panicked func(key limits.Key, call string) // records a panic of a client's code, which is recovered
 	changed  func(key limits.Key)              // reports that failure returns something else
 
 	mu      sync.Mutex
 	entries map[limits.Key]*entry[C]
+	open    map[*entry[C]]bool // not closed yet: those of entries, and retired ones
 	stopped bool
 }
 
 // An entry is a client that all holders of a reference share.
 type entry[C any] struct {
-	key   limits.Key
-	from  limits.Version
-	ready chan struct{} // closed once the next three are set
+	key    limits.Key
+	from   limits.Version
+	ready  chan struct{} // closed once the next three are set
+	closed chan struct{} // closed once the client is
 
-	client   C
-	err      error
-	failedAt time.Time
+	client C
+	err    error
+	at     time.Time // of the creation, or of its failure
 
 	before error // of the last attempt from the same version
 	// The lock of the cache guards the rest.
@@ -159,7 +172,8 @@ type entry[C any] struct {
 }
 
 func newCache[C any](idle time.Duration, closer func(C), panicked func(limits.Key, string), changed func(limits.Key)) *cache[C] {
-	return &cache[C]{idle: idle, closer: closer, panicked: panicked, changed: changed, entries: map[limits.Key]*entry[C]{}}
+	return &cache[C]{idle: idle, closer: closer, panicked: panicked, changed: changed, entries: map[limits.Key]*entry[C]{},
+		open: map[*entry[C]]bool{}}
 }
 
 // failure returns why the last attempt to create a client from this version failed.
@@ -212,9 +226,10 @@ func (c *cache[C]) last(key limits.Key) *entry[C] {
 
 // replace adds a client that fill creates and the caller releases.
 func (c *cache[C]) replace(key limits.Key, from limits.Version) *entry[C] {
-	e := &entry[C]{key: key, from: from, ready: make(chan struct{}), users: 2} // the caller and fill
+	e := &entry[C]{key: key, from: from, ready: make(chan struct{}), closed: make(chan struct{}), users: 2} // the caller and fill
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.open[e] = true
 	if old := c.entries[key]; old != nil {
 		if old.from == from {
 			e.before = old.failure()
@@ -245,7 +260,7 @@ func (c *cache[C]) fill(e *entry[C], create func() (C, error)) {
 				c.panicked(e.key, "New")
 				e.err = errors.New("creating the client panicked: see the controllers' log")
 			}
-			e.failedAt = time.Now()
+			e.at = time.Now()
 		}()
 		e.client, e.err = create()
 	}()
@@ -265,17 +280,34 @@ func (e *entry[C]) failure() error {
 func (e *entry[C]) wait(ctx context.Context) (client C, err error) {
 	select {
 	case <-e.ready:
+		if e.ended() {
+			return client, errEnded
+		}
 		return e.client, e.err
 	case <-ctx.Done():
 		return client, ctx.Err()
 	}
 }
 
-// failed is true if the client could not be created and it is time to try again.
+// failed is true if the client could not be created, or ended by itself, and it is time to create another.
 func (e *entry[C]) failed() bool {
 	select {
 	case <-e.ready:
-		return e.err != nil && time.Since(e.failedAt) >= errorBackoff
+		return (e.err != nil || e.ended()) && time.Since(e.at) >= errorBackoff
+	default:
+		return false
+	}
+}
+
+// ended is true for a client that was created and ended by itself.
+func (e *entry[C]) ended() bool {
+	client, ends := any(e.client).(SelfEnding)
+	if !ends || e.err != nil {
+		return false
+	}
+	select {
+	case <-client.Done():
+		return true
 	default:
 		return false
 	}
@@ -302,12 +334,39 @@ func (c *cache[C]) forget(key limits.Key) {
 	go c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key })
 }
 
-// stop retires all clients, also those that are added later. Those in use are closed by their last users.
-func (c *cache[C]) stop() {
+// stop retires all clients, also those that are added later. Those in use are closed by their last users; it stops and awaits each Stopper
+// among them, also one that was replaced.
+func (c *cache[C]) stop(ctx context.Context) {
 	c.mu.Lock()
 	c.stopped = true
+	var stopping sync.WaitGroup
+	for e := range c.open {
+		if s, ok := e.stopper(); ok && e.users > 0 {
+			e.users++
+			stopping.Go(func() {
+				c.guard(e, "Stop", func() { s.Stop(ctx) })
+				c.release(e)
+				select {
+				case <-e.closed:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
 	c.mu.Unlock()
 	c.retire(func(limits.Key, *entry[C]) bool { return true })
+	stopping.Wait()
+}
+
+// stopper returns the client of an entry if it is created and a Stopper.
+func (e *entry[C]) stopper() (s Stopper, ok bool) {
+	select {
+	case <-e.ready:
+		s, ok = any(e.client).(Stopper)
+		return s, ok && e.err == nil
+	default:
+		return nil, false
+	}
 }
 
 // retire removes clients from the cache and closes those without users.
@@ -320,9 +379,11 @@ func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) {
 		}
 	}
 	c.mu.Unlock()
+	var closing sync.WaitGroup
 	for _, e := range unused {
-		c.close(e)
+		closing.Go(func() { c.close(e) })
 	}
+	closing.Wait()
 }
 
 // remove retires one client, which the caller has to close if it is unused. The caller holds the lock.
@@ -337,13 +398,21 @@ func (c *cache[C]) remove(key limits.Key, e *entry[C]) (unused bool) {
 }
 
 func (c *cache[C]) close(e *entry[C]) {
-	if c.closer == nil || e.err != nil {
-		return
+	if c.closer != nil && e.err == nil {
+		c.guard(e, "Close", func() { c.closer(e.client) })
 	}
+	close(e.closed)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, e)
+}
+
+// guard calls a function of the provider.
+func (c *cache[C]) guard(e *entry[C], call string, do func()) {
 	defer func() {
 		if recover() != nil {
-			c.panicked(e.key, "Close")
+			c.panicked(e.key, call)
 		}
 	}()
-	c.closer(e.client)
+	do()
 }

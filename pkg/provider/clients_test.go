@@ -15,6 +15,8 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
+	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -188,4 +190,52 @@ func TestClosing(t *testing.T) {
 	stop()
 	failIf(t, "manager ends (R232)", s.created() != 4 || s.journal.closedClients() != 4,
 		"%d clients created, %d closed", s.created(), s.journal.closedClients())
+}
+
+// A stoppable client has a long call that ends when it is stopped.
+type stoppable struct {
+	*depotClient
+	calling, stopping chan struct{}
+}
+
+// Stop satisfies clients.Stopper.
+func (s *stoppable) Stop(context.Context) { close(s.stopping) }
+
+// A slowItem creates its item once it is stopped.
+type slowItem struct {
+	external[*kinds.TeamItem]
+	lease *clients.Lease[*stoppable]
+}
+
+func (s slowItem) Create(ctx context.Context, i *kinds.TeamItem) (managed.ExternalCreation, error) {
+	close(s.lease.Client.calling)
+	<-s.lease.Client.stopping
+	return s.external.Create(ctx, i)
+}
+
+func (s slowItem) Disconnect(ctx context.Context) error { return s.lease.Disconnect(ctx) }
+
+// The end of a manager stops long calls in the background, and waits for them.
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	plain, calling := s.journal.factory(0), make(chan struct{})
+	factory := &clients.Factory[kinds.ConfigSpec, *stoppable]{
+		New: func(ctx context.Context, c clients.Connection[kinds.ConfigSpec]) (*stoppable, error) {
+			d, err := plain.New(ctx, c)
+			return &stoppable{depotClient: d, calling: calling, stopping: make(chan struct{})}, err
+		},
+		Close: func(c *stoppable) { plain.Close(c.depotClient) },
+	}
+	p := newProvider(plain)
+	p.Kinds[1] = provider.KindOf(&kinds.TeamItem{}, factory, func(l *clients.Lease[*stoppable]) managed.TypedExternalClient[*kinds.TeamItem] {
+		return slowItem{external[*kinds.TeamItem]{&clients.Lease[*depotClient]{Client: l.Client.depotClient}}, l}
+	}, managed.WithBackgroundOperations(time.Minute))
+	stop := s.start(p)
+	s.Create(s.teamConfig("team"), s.teamItem("item", "team"))
+	<-calling
+	stop()
+	failIf(t, "the call ends with its work done, and then the client is closed (R232)",
+		s.depot.itemCount() != 1 || s.journal.closedClients() != 1 || s.journal.misusedCalls() > 0,
+		"%d items, %d clients closed, %d calls of closed ones", s.depot.itemCount(), s.journal.closedClients(), s.journal.misusedCalls())
 }

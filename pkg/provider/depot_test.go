@@ -292,6 +292,13 @@ func (d *depot) lose() {
 	clear(d.items)
 }
 
+// served is true if an item was served by a key.
+func (d *depot) served(key, name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.firsts[key+"/"+name].IsZero()
+}
+
 // lastFirst returns when the last item was first served by a key.
 func (d *depot) lastFirst(key string) (last time.Time) {
 	d.mu.Lock()

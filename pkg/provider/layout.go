@@ -31,6 +31,7 @@ type definition struct {
 	plural     string
 	namespaced bool
 	configs    string // group of the ProviderConfigs that objects of a managed kind use; empty for none
+	untyped    bool   // it has no Go type
 	data       bool   // people store data in the external resources
 	status     bool   // it has the status subresource; of a class also: and conditions (N58)
 }
@@ -46,13 +47,7 @@ type classPart struct {
 }
 
 func (l *layout) addToScheme(s *runtime.Scheme) error {
-	var kinds []schema.GroupVersionKind
-	for _, k := range l.kinds {
-		if _, untyped := k.object.Object.(runtime.Unstructured); !untyped {
-			kinds = append(kinds, k.gvk)
-		}
-	}
-	kinds = slices.Concat(kinds, kindsOf(l.configs), kindsOf(l.claims), kindsOf(l.targets))
+	kinds := slices.Concat(typed(l.kinds), typed(l.configs), typed(l.claims), typed(l.targets))
 	for _, c := range l.classes {
 		kinds = append(kinds, c.class.gvk)
 		if !s.Recognizes(c.claim.gvk) {
@@ -70,10 +65,12 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-func kindsOf[T any](parts []part[T]) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
+// typed returns the kinds that have a Go type.
+func typed[T any](parts []part[T]) (kinds []schema.GroupVersionKind) {
 	for _, p := range parts {
-		kinds = append(kinds, p.gvk)
+		if !p.untyped {
+			kinds = append(kinds, p.gvk)
+		}
 	}
 	return kinds
 }
@@ -113,8 +110,7 @@ var targetKind = workloadv1alpha1.KubernetesTargetGroupVersionKind
 func (l *layout) connects() bool {
 	return slices.ContainsFunc(l.kinds, func(k part[Kind]) bool {
 		_, bindable := k.object.Object.(resource.BindableManaged)
-		_, untyped := k.object.Object.(runtime.Unstructured)
-		return bindable && !untyped && !k.namespaced
+		return bindable && !k.untyped && !k.namespaced
 	})
 }
 

@@ -47,10 +47,12 @@ import (
 type Provider struct {
 	Name        string                      // in messages and of the lease: lower case letters, digits and hyphens
 	CRDs        fs.FS                       // holds the definitions of all its kinds, configurations included, in files *.yaml
-	AddToScheme func(*runtime.Scheme) error // adds all its kinds
+	AddToScheme func(*runtime.Scheme) error // adds all its kinds that have a Go type
+	// Defined are definitions beside those of CRDs, which may be nil then: of kinds that are known at run time only.
+	Defined []*apiextensionsv1.CustomResourceDefinition
 	// Configs holds an empty object of each kind of ProviderConfig (K51). Cluster-scoped managed kinds need a cluster-scoped
 	// ProviderConfig, namespaced ones a namespaced ProviderConfig and a ClusterProviderConfig (N2). Their specs contain the
-	// fields of ProviderSpec of package apis/common/v1. Empty if no kind needs one.
+	// fields of ProviderSpec of package apis/common/v1. Those without a Go type are of package resource/unstructured. Empty if no kind needs one.
 	Configs []resource.ProviderConfig
 	Kinds   []Kind // the managed kinds
 	// Claims are empty claims of the kinds that the provider defines, as the core does (K37). Their controllers report why a claim
@@ -91,6 +93,9 @@ func (p Provider) LeaseName() string { return "bowline-" + p.Name }
 
 // Definitions returns the definitions of all kinds of the provider.
 func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if p.CRDs == nil && len(p.Defined) > 0 {
+		return p.Defined, nil
+	}
 	if p.CRDs == nil {
 		return nil, fmt.Errorf("provider %s has no definitions: set Provider.CRDs to the folder of its *.yaml files", p.Name)
 	}
@@ -98,20 +103,26 @@ func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, er
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 	}
-	return all, nil
+	return append(all, p.Defined...), nil
 }
 
 // SetupWithManager adds the kinds to the scheme of the manager, and the controllers of all kinds and ProviderConfigs to the manager
 // (A73). The options are for the reconcilers of all managed kinds, after their own. It fails if Validate does.
 func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
+	_, err := p.Setup(mgr, o...)
+	return err
+}
+
+// Setup is SetupWithManager that returns what can serve further kinds later.
+func (p Provider) Setup(mgr ctrl.Manager, o ...managed.ReconcilerOption) (*Setup, error) {
 	s, err := p.setup(mgr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.addControllers(o); err != nil {
-		return fmt.Errorf("setting up provider %s: %w", p.Name, err)
+		return nil, fmt.Errorf("setting up provider %s: %w", p.Name, err)
 	}
-	return nil
+	return s, nil
 }
 
 // Reconcilers adds the kinds to the scheme of the manager and returns the reconcilers of all managed kinds without controllers, for

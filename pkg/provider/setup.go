@@ -11,8 +11,6 @@ import (
 	"maps"
 	"slices"
 
-	kunstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +18,6 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/clients"
-	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/application"
 	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
@@ -71,7 +68,7 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 			return err
 		}
 		if s.mine().OwnsRest() {
-			s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
+			s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.object))
 		}
 	}
 	if s.mine().OwnsRest() {
@@ -101,7 +98,7 @@ func (s *Setup) own(p part[Kind]) []managed.ReconcilerOption {
 	if k.typed != nil {
 		options = append(options, k.typed(s))
 	}
-	if _, untyped := k.Object.(runtime.Unstructured); untyped {
+	if p.untyped {
 		options = append(options, managed.WithNewManaged(func() resource.Managed { return k.Object.DeepCopyObject().(resource.Managed) }))
 	}
 	if mine := s.mine(); mine != nil {
@@ -125,23 +122,14 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	name := managed.ControllerName(k.gvk.GroupKind())
 	b := ctrl.NewControllerManagedBy(s.whenUsed(k.gvk)).
 		Named(name).
-		For(watched(k.object.Object)).
+		For(unstructured.Plain(k.object.Object)).
 		WatchesRawSource(r.Wakeups()).
 		WithOptions(queue.Options(s.mgr, name, concurrency, 0, 0))
-	_, untyped := k.object.Object.(runtime.Unstructured)
 	if s.mine().OwnsRest() { // one process counts all
-		s.metrics.CountManaged(name, s.lister(k.gvk, untyped))
+		s.metrics.CountManaged(name, s.lister(k.object.Object))
 	}
 	s.clients.Watch(b, k.configs, r.Users, s.mine().Changes()...)
 	return b.Complete(r)
-}
-
-// watched returns the object in the form that caches use.
-func watched(mg resource.Managed) client.Object {
-	if untyped, ok := mg.(*unstructured.Managed); ok {
-		return untyped.GetUnstructured()
-	}
-	return mg
 }
 
 // addClaims adds the controllers of claim kinds, classes, targets and Secrets, with their documented names (N21).
@@ -150,7 +138,7 @@ func (s *Setup) addClaims() error {
 		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err
 		}
-		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.gvk, false))
+		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.object))
 	}
 	if err := s.addClasses(); err != nil {
 		return err
@@ -186,27 +174,18 @@ func (s *Setup) addWorkloads() error {
 
 var errStandby = errors.New("another process leads")
 
-// lister visits the objects of a kind in the cache, in the form that its controller watches: of the kind's type, or untyped. A process
-// that stands by visits none: the one that leads counts them, and a list here would begin to watch the kind.
-func (s *Setup) lister(kind schema.GroupVersionKind, untyped bool) telemetry.ObjectLister {
+// lister visits the objects of the kind of an example in the cache, in the form that its controller watches. A process that stands by visits
+// none: the one that leads counts them, and a list here would begin to watch the kind.
+func (s *Setup) lister(example client.Object) telemetry.ObjectLister {
 	return func(ctx context.Context, visit func(func(xpv1.ConditionType) xpv1.Condition)) error {
 		select {
 		case <-s.mgr.Elected():
 		default:
 			return errStandby
 		}
-		if !untyped {
-			all, err := objects.List[resource.Conditioned](ctx, s.mgr.GetCache(), s.mgr.GetScheme(), kind, client.UnsafeDisableDeepCopy)
-			for _, o := range all {
-				visit(o.GetCondition)
-			}
-			return err
-		}
-		list := &kunstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := s.mgr.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy)
-		for i := range list.Items {
-			visit(unstructured.Wrap(&list.Items[i]).GetCondition)
+		all, err := unstructured.List[resource.Conditioned](ctx, s.mgr.GetCache(), s.mgr.GetScheme(), example, client.UnsafeDisableDeepCopy)
+		for _, o := range all {
+			visit(o.GetCondition)
 		}
 		return err
 	}
@@ -272,7 +251,7 @@ func (s *Setup) addConditions(c classPart, added bool) error {
 	}
 	var o []class.Option
 	for _, config := range s.configs {
-		if config.gvk.Group == s.configGroup(c.managed.gvk.GroupKind()) && config.gvk.Kind == xpv1.ProviderConfigKind {
+		if !config.untyped && config.gvk.Group == s.configGroup(c.managed.gvk.GroupKind()) && config.gvk.Kind == xpv1.ProviderConfigKind {
 			o = append(o, class.WithProviderConfigs(config.gvk))
 		}
 	}

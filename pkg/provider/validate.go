@@ -92,7 +92,8 @@ func addPart[T any](v *validator, parts []part[T], object T, empty client.Object
 	}
 	v.seen = append(v.seen, gvk)
 	list := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	if _, untyped := empty.(runtime.Unstructured); !untyped && !v.scheme.Recognizes(list) {
+	_, untyped := empty.(runtime.Unstructured)
+	if !untyped && !v.scheme.Recognizes(list) {
 		v.mistake("%s %s: its list %s is not in the scheme; let Provider.AddToScheme add it", what, gvk.GroupKind(), list.Kind)
 	}
 	d := find(v.provided, gvk)
@@ -103,7 +104,9 @@ func addPart[T any](v *validator, parts []part[T], object T, empty client.Object
 	if !apihelpers.HasServedCRDVersion(d, gvk.Version) {
 		v.mistake("%s %s: its definition %s does not serve version %s", what, gvk.GroupKind(), d.Name, gvk.Version)
 	}
-	return append(parts, part[T]{object: object, definition: defined(gvk, d)})
+	p := part[T]{object: object, definition: defined(gvk, d)}
+	p.untyped = untyped
+	return append(parts, p)
 }
 
 func (v *validator) kindOf(o client.Object, what string) (gvk schema.GroupVersionKind, ok bool) {

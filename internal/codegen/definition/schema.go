@@ -293,6 +293,8 @@ func defaultColumns(k *model.Kind) (before, after []column) {
 		return []column{
 			{Name: "STATE", Type: "string", JSONPath: ".status.state"}, {Name: "TARGET", Type: "string", JSONPath: ".spec.targetRef.name"}, ready,
 		}, []column{age}
+	case model.Platform:
+		return []column{ready}, []column{age}
 	case model.Target:
 		return []column{
 			{Name: "RESOURCE", Type: "string", JSONPath: ".spec.clusterRef.name"},

@@ -197,7 +197,7 @@ func knownMarkers() (ofPackages, ofTypes, ofFields map[string]fit) {
 			"bowline:generate": anything, "bowline:system": text, "bowline:provider": text, "bowline:namespacedGroup": text,
 			"bowline:providerConfigGroup": text,
 		}, map[string]fit{
-			"bowline:scopes": anything, "bowline:providerconfig": anything, "bowline:workload": anything, nolintMarker: anything,
+			"bowline:scopes": anything, "bowline:providerconfig": anything, "bowline:workload": anything, "bowline:platform": anything, nolintMarker: anything,
 			model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds, model.DataMarker: anything,
 		}, map[string]fit{
 			"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,

@@ -36,6 +36,7 @@ const (
 	Class          Role = "class"
 	Target         Role = "target"
 	Workload       Role = "workload"
+	Platform       Role = "platform" // how the platform itself works
 )
 
 // recognitions is the table to extend when a role is added: what the spec, or the template of specs, embeds.
@@ -124,6 +125,8 @@ func readKind(s *Struct) *Kind {
 		k.Role = ProviderConfig
 	case s.Comment.Has("bowline:workload"):
 		k.Role, k.Scope = Workload, Namespaced
+	case s.Comment.Has("bowline:platform"):
+		k.Role = Platform
 	case spec == nil && s.Field("SpecTemplate") != nil:
 		k.Role = Class
 	case spec == nil && len(scopes) > 0:

@@ -130,7 +130,7 @@ func (c *Clusters) secretOf(ctx context.Context, target *workloadv1alpha1.Kubern
 func (c *Clusters) Forget(target types.NamespacedName) { c.shared.Forget(keyOf(target)) }
 
 // Stop closes all clients.
-func (c *Clusters) Stop() { c.shared.Stop() }
+func (c *Clusters) Stop() { c.shared.Stop(context.Background()) }
 
 func keyOf(target types.NamespacedName) limits.Key {
 	return limits.Key{Group: workloadv1alpha1.Group, Kind: workloadv1alpha1.KubernetesTargetKind, Namespace: target.Namespace, Name: target.Name}

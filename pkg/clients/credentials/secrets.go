@@ -47,7 +47,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 const (
@@ -346,7 +346,7 @@ func SpecOf(config client.Object) (common xpv1.ProviderSpec, spec json.RawMessag
 	}
 	parsed := struct {
 		Spec json.RawMessage `json:"spec"`
-	}{}
+	}{json.RawMessage("{}")} // a kind without a Go type may have none
 	if err := errors.Join(json.Unmarshal(content, &parsed), json.Unmarshal(parsed.Spec, &common)); err != nil {
 		return common, nil, fmt.Errorf("reading spec: %w", err)
 	}
@@ -366,22 +366,6 @@ func CheckEndpoint(spec json.RawMessage) error {
 	return nil
 }
 
-// SecretOf returns the Secret that spec.credentials of a ProviderConfig refers to. It is false if there is none, or if it is in
-// a namespace that the ProviderConfig must not read.
-func SecretOf(config client.Object) (name types.NamespacedName, ok bool, err error) {
-	spec, _, err := SpecOf(config)
-	if err != nil {
-		return name, false, err
-	}
-	from := spec.Credentials
-	if from.Source != xpv1.CredentialsSourceSecret || from.SecretRef == nil {
-		return name, false, nil
-	}
-	name = types.NamespacedName{Namespace: from.SecretRef.Namespace, Name: from.SecretRef.Name}
-	foreign := config.GetNamespace() != "" && config.GetNamespace() != name.Namespace
-	return name, name.Name != "" && name.Namespace != "" && !foreign, nil
-}
-
 // fileOf returns the file that spec.credentials of a ProviderConfig refers to, named as by OnChange.
 func fileOf(config client.Object) (name types.NamespacedName, ok bool) {
 	spec, _, err := SpecOf(config)
@@ -393,16 +377,13 @@ func fileOf(config client.Object) (name types.NamespacedName, ok bool) {
 
 // Users returns the ProviderConfigs of a kind whose credentials are in a Secret, or in a file that is named as by OnChange.
 func Users(ctx context.Context, c client.Client, kind schema.GroupVersionKind, secret types.NamespacedName) (users []client.Object, err error) {
-	all, err := objects.List[client.Object](ctx, c, c.Scheme(), kind)
+	all, err := unstructured.List[client.Object](ctx, c, c.Scheme(), unstructured.Example(c.Scheme(), kind))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
 	}
 	for _, config := range all {
-		name, ok, err := SecretOf(config)
-		if err != nil {
-			return nil, err
-		}
-		if file, is := fileOf(config); ok && name == secret || is && file == secret {
+		names, _ := SecretsOf(config) // one whose spec cannot be read reports that itself
+		if file, is := fileOf(config); slices.Contains(names, secret) || is && file == secret {
 			users = append(users, config)
 		}
 	}

@@ -72,7 +72,7 @@ func control(t testing.TB, on *rest.Config, scheme *runtime.Scheme, of client.Ob
 	t.Helper()
 	options := managed.CacheOptions()
 	options.ByObject[of] = cache.ByObject{Label: labels.SelectorFromSet(label)}
-	run := manager.Options{Scheme: scheme, Cache: options, Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	run := manager.Options{Scheme: scheme, Cache: options,
 		Controller: config.Controller{MaxConcurrentReconciles: 4, SkipNameValidation: new(true)}}
 	stop = controlplanetest.RunManager(t, on, run, func(mgr manager.Manager) error {
 		kind, err := mgr.GetClient().GroupVersionKindFor(of)
@@ -80,7 +80,7 @@ func control(t testing.TB, on *rest.Config, scheme *runtime.Scheme, of client.Ob
 			return err
 		}
 		if _, untyped := of.(runtime.Unstructured); untyped {
-			o = append(o, managed.WithClient(unstructured.NewClient(mgr.GetClient())), managed.WithNewManaged(newUnstructured))
+			o = append(o, managed.WithNewManaged(newUnstructured))
 		}
 		r = managed.NewReconciler(mgr, resource.ManagedKind(kind), o...)
 		return ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(of).WatchesRawSource(r.Wakeups()).Complete(r)

@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // announceAfter is when an object that is being deleted shows that, although its first pass has not ended.
@@ -105,7 +106,7 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 		live = nil // once is enough: a watch that was behind has caught up
 	}
 	deleting, stuck, err := r.references.Deleting(ctx, self, r.client, live, func(o client.Object) bool {
-		if mg, ok := asManaged(o); ok && xpv1.FailureOf(mg).Reason == failure.DeletionsPaused {
+		if mg, ok := unstructured.As[resource.Managed](o); ok && xpv1.FailureOf(mg).Reason == failure.DeletionsPaused {
 			p.memory.dependentsPaused, left = r.now(), dependentsPatience
 		}
 		return needsIntervention(o)
@@ -130,7 +131,7 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 
 // needsIntervention is true for an object whose deletion continues only when a person acts.
 func needsIntervention(o client.Object) bool {
-	mg, ok := asManaged(o)
+	mg, ok := unstructured.As[resource.Managed](o)
 	if !ok {
 		return meta.IsPaused(o)
 	}

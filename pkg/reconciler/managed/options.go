@@ -47,7 +47,8 @@ func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
 	return func(r *Reconciler) { r.newManaged = empty }
 }
 
-// WithClient sets the client that reads and writes objects. Default: the manager's.
+// WithClient sets the client that reads and writes objects. Default: the manager's, which reads those without a Go type from the cache,
+// too.
 func WithClient(c client.Client) ReconcilerOption { return func(r *Reconciler) { r.client = c } }
 
 // WithDefaultName sets how to choose an external name for an object without one. The choice must always be the same for the same

@@ -27,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // Finalizer keeps a managed resource until its external resource is deleted (R51).
@@ -82,7 +83,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	kind := schema.GroupVersionKind(of)
 	name := ControllerName(kind.GroupKind())
 	r := &Reconciler{
-		client:         mgr.GetClient(),
+		client:         unstructured.ClientOf(mgr),
 		live:           mgr.GetAPIReader(),
 		newManaged:     func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
 		kind:           kind,

@@ -108,9 +108,9 @@ func TestUntypedClient(t *testing.T) {
 		return next.RoundTrip(r)
 	})
 	var c client.Client
-	run := manager.Options{Scheme: scheme(), Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}}}
+	run := manager.Options{Scheme: scheme()}
 	controlplanetest.RunManager(t, counted, run, func(mgr manager.Manager) error {
-		c = unstructured.NewClient(mgr.GetClient())
+		c = unstructured.ClientOf(mgr)
 		return nil
 	})
 	first, second, typed := unstructured.New(thing.ThingGroupVersionKind), unstructured.New(thing.ThingGroupVersionKind), &thing.Thing{}

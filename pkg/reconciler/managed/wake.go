@@ -7,9 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,10 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -48,14 +44,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, configs ...client.Obj
 	if err := IndexProviderConfig(context.Background(), mgr, mg); err != nil {
 		return err
 	}
-	of := client.Object(mg)
-	if untyped, ok := mg.(*managedunstructured.Managed); ok {
-		of = untyped.GetUnstructured()
-	}
 	name := ControllerName(r.kind.GroupKind())
-	b := builder.ControllerManagedBy(mgr).Named(name).For(of).WatchesRawSource(r.Wakeups()).WithOptions(queue.Options(mgr, name, 0, 0, 0))
+	b := builder.ControllerManagedBy(mgr).Named(name).For(unstructured.Plain(mg)).WatchesRawSource(r.Wakeups()).
+		WithOptions(queue.Options(mgr, name, 0, 0, 0))
 	for _, config := range configs {
-		b.Watches(config, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		b.Watches(unstructured.Plain(config), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
 	return b.Complete(r)
 }
@@ -99,26 +92,13 @@ const providerConfigIndex = "bowline.dev/providerConfig"
 
 // IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager starts.
 func IndexProviderConfig(ctx context.Context, mgr manager.Manager, of resource.Managed) error {
-	cached := client.Object(of)
-	if untyped, ok := of.(*managedunstructured.Managed); ok {
-		cached = untyped.GetUnstructured()
-	}
-	return mgr.GetFieldIndexer().IndexField(ctx, cached, providerConfigIndex, func(o client.Object) []string {
-		mg, ok := asManaged(o)
+	return mgr.GetFieldIndexer().IndexField(ctx, unstructured.Plain(of), providerConfigIndex, func(o client.Object) []string {
+		mg, ok := unstructured.As[resource.Managed](o)
 		if !ok {
 			return nil
 		}
 		return []string{resource.ProviderConfigName(mg)}
 	})
-}
-
-// asManaged returns an object of a cache as a managed resource, also one of a kind without a Go type.
-func asManaged(o runtime.Object) (resource.Managed, bool) {
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		return managedunstructured.Wrap(u), true
-	}
-	mg, ok := o.(resource.Managed)
-	return mg, ok
 }
 
 // Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, those of its namespace
@@ -135,28 +115,11 @@ func (r *Reconciler) Users(ctx context.Context, config types.NamespacedName) (re
 	return requests, nil
 }
 
-func (r *Reconciler) newList() (client.ObjectList, error) {
-	if _, ok := r.newManaged().(runtime.Unstructured); ok {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
-		return list, nil
-	}
-	return objects.NewList(r.client.Scheme(), r.kind)
-}
-
 // each calls do for the objects of the kind in the cache. They must not be changed.
 func (r *Reconciler) each(ctx context.Context, do func(resource.Managed), o ...client.ListOption) error {
-	list, err := r.newList()
-	if err != nil {
-		return err
+	all, err := unstructured.List[resource.Managed](ctx, r.client, r.client.Scheme(), r.newManaged(), append(o, client.UnsafeDisableDeepCopy)...)
+	for _, mg := range all {
+		do(mg)
 	}
-	if err := r.client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
-		return err
-	}
-	return apimeta.EachListItem(list, func(item runtime.Object) error {
-		if mg, ok := asManaged(item); ok {
-			do(mg)
-		}
-		return nil
-	})
+	return err
 }

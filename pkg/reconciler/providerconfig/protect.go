@@ -29,15 +29,11 @@ import (
 // it no longer refers to.
 const annotationSecrets = "bowline.dev/held-secrets"
 
-// protectAll puts the finalizer on the ProviderConfig and on the Secret that it refers to. Other Secrets are released.
+// protectAll puts the finalizer on the ProviderConfig and on the Secrets that it refers to. Other Secrets are released.
 func (r *Reconciler) protectAll(ctx context.Context, p *pass) error {
-	var wanted []types.NamespacedName
-	name, ok, err := credentials.SecretOf(p.config)
+	wanted, err := credentials.SecretsOf(p.config)
 	if err != nil {
 		return err
-	}
-	if ok {
-		wanted = []types.NamespacedName{name}
 	}
 	outdated := slices.DeleteFunc(protectedSecrets(p.config), func(s types.NamespacedName) bool { return slices.Contains(wanted, s) })
 	if err := r.record(ctx, p, slices.Concat(wanted, outdated)); err != nil {
@@ -150,7 +146,7 @@ func (r *Reconciler) protectSecret(ctx context.Context, p *pass, key types.Names
 // confirm releases a Secret again if the ProviderConfig was released meanwhile by another process that still runs: nothing
 // would release it later. If the read fails, the next pass protects it again.
 func (r *Reconciler) confirm(ctx context.Context, p *pass, key types.NamespacedName) error {
-	now := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
+	now := r.newConfig()
 	err := r.live.Get(ctx, p.key, now)
 	if err == nil && now.GetUID() == p.config.GetUID() && meta.FinalizerExists(now, Finalizer) {
 		return nil

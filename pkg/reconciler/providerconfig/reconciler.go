@@ -46,6 +46,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 const (
@@ -104,8 +105,8 @@ type check struct {
 // An Option changes one thing about a Reconciler.
 type Option func(*Reconciler)
 
-// WithUsers adds kinds whose objects use the ProviderConfigs. They must be in the manager's scheme and satisfy
-// resource.ProviderConfigReferencer. Objects of other kinds are not counted in status.users and do not bring the finalizer, but
+// WithUsers adds kinds whose objects use the ProviderConfigs. Those in the manager's scheme must satisfy
+// resource.ProviderConfigReferencer; others have no Go type (resource/unstructured). Objects of other kinds are not counted in status.users and do not bring the finalizer, but
 // keep it from being removed.
 func WithUsers(kinds ...schema.GroupVersionKind) Option {
 	return func(r *Reconciler) { r.users = append(r.users, kinds...) }
@@ -136,12 +137,12 @@ func WithPollInterval(d time.Duration) Option { return func(r *Reconciler) { r.p
 // WithRecorder sets the recorder of events. Default: the API server's events, source providerconfig/<controller name>.
 func WithRecorder(er event.Recorder) Option { return func(r *Reconciler) { r.recorder = er } }
 
-// NewReconciler returns a reconciler for ProviderConfigs of the given kind, which must be in the manager's scheme and satisfy
-// resource.ProviderConfig.
+// NewReconciler returns a reconciler for ProviderConfigs of the given kind. One in the manager's scheme must satisfy
+// resource.ProviderConfig; another has no Go type (resource/unstructured).
 func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option) *Reconciler {
 	name := strings.ToLower(of.GroupKind().String())
 	r := &Reconciler{
-		client:       mgr.GetClient(),
+		client:       unstructured.ClientOf(mgr),
 		live:         mgr.GetAPIReader(),
 		kind:         of,
 		counter:      &counter{kind: of.Kind, counts: map[types.NamespacedName]int64{}},
@@ -150,11 +151,19 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		pollInterval: defaultPollInterval,
 		owns:         func(client.Object) bool { return true },
 	}
-	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // panic early for a kind that the scheme lacks
+	_ = r.newConfig() // panic early
 	for _, apply := range o {
 		apply(r)
 	}
 	return r
+}
+
+// newConfig returns an empty ProviderConfig. It panics for a kind whose Go type is none of ProviderConfigs.
+func (r *Reconciler) newConfig() resource.ProviderConfig {
+	if !r.client.Scheme().Recognizes(r.kind) {
+		return unstructured.NewProviderConfig(r.kind)
+	}
+	return objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
 }
 
 // A pass is one reconcile of one ProviderConfig.
@@ -168,7 +177,7 @@ type pass struct {
 
 // Reconcile protects a ProviderConfig in use and releases one that is not (N12).
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	config := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
+	config := r.newConfig()
 	missing := r.client.Get(ctx, req.NamespacedName, config)
 	if client.IgnoreNotFound(missing) != nil {
 		return reconcile.Result{}, missing

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -28,9 +28,9 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
-	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // A counter counts the users of the ProviderConfigs of one kind from watch events. The counts are exact: a watch reports each
@@ -78,8 +78,11 @@ func (c *counter) handler() handler.EventHandler {
 	}
 }
 
-// configOf returns the ProviderConfig that an object uses (N2).
+// configOf returns the ProviderConfig that an object uses, also one without a Go type (N2).
 func configOf(user client.Object) (kind string, config types.NamespacedName) {
+	if u, untyped := user.(*kube.Unstructured); untyped {
+		user = unstructured.Wrap(u)
+	}
 	kind, config.Name = resource.ProviderConfigKind(user), resource.ProviderConfigName(user)
 	if kind == xpv1.ProviderConfigKind {
 		config.Namespace = user.GetNamespace()
@@ -93,10 +96,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	name := strings.ToLower(r.kind.GroupKind().String())
 	b := builder.ControllerManagedBy(mgr).
 		Named(name).
-		For(objects.MustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
+		For(unstructured.Plain(r.newConfig())).
 		WithOptions(queue.Options(mgr, name, 0, flow.ConflictDelay, time.Minute))
 	for _, kind := range r.users {
-		b = b.Watches(objects.MustNew[client.Object](mgr.GetScheme(), kind), r.counter.handler())
+		b = b.Watches(unstructured.Example(mgr.GetScheme(), kind), r.counter.handler())
 	}
 	if r.secrets != nil {
 		b = b.WatchesRawSource(source.Func(r.watchSecrets))
@@ -172,8 +175,8 @@ func (r *Reconciler) findUsers(ctx context.Context, config types.NamespacedName)
 	}
 	var found usage
 	for _, kind := range kinds {
-		err := r.each(ctx, kind, func(u *unstructured.Unstructured) error {
-			if k, c := configOf(user{u}); k != r.kind.Kind || c != config {
+		err := r.each(ctx, kind, func(u *kube.Unstructured) error {
+			if k, c := configOf(u); k != r.kind.Kind || c != config {
 				return nil
 			}
 			if found.total++; found.total <= maxNamed {
@@ -192,7 +195,7 @@ func (r *Reconciler) findUsers(ctx context.Context, config types.NamespacedName)
 // have the label.
 func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	kinds := slices.Clone(r.users)
-	err := r.each(ctx, definitions, func(crd *unstructured.Unstructured) error {
+	err := r.each(ctx, definitions, func(crd *kube.Unstructured) error {
 		kind, err := servedKind(crd)
 		if err != nil {
 			return fmt.Errorf("definition %s: %w", crd.GetName(), err)
@@ -209,10 +212,10 @@ func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, 
 }
 
 // servedKind returns the kind of a definition in a served version.
-func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, error) {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+func servedKind(crd *kube.Unstructured) (schema.GroupVersionKind, error) {
+	group, _, _ := kube.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := kube.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := kube.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
 		version, _ := v.(map[string]any)
 		if name, _ := version["name"].(string); version["served"] == true && name != "" {
@@ -223,9 +226,9 @@ func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, error)
 }
 
 // each calls visit with every object of a kind, page by page.
-func (r *Reconciler) each(ctx context.Context, kind schema.GroupVersionKind, visit func(*unstructured.Unstructured) error,
+func (r *Reconciler) each(ctx context.Context, kind schema.GroupVersionKind, visit func(*kube.Unstructured) error,
 	o ...client.ListOption) error {
-	list := &unstructured.UnstructuredList{}
+	list := &kube.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for {
 		options := append([]client.ListOption{client.Limit(pageSize), client.Continue(list.GetContinue())}, o...)
@@ -242,16 +245,3 @@ func (r *Reconciler) each(ctx context.Context, kind schema.GroupVersionKind, vis
 		}
 	}
 }
-
-// user is an object of any kind as a resource.ProviderConfigReferencer.
-type user struct{ *unstructured.Unstructured }
-
-// GetProviderConfigReference returns spec.providerConfigRef.
-func (u user) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	name, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "name")
-	kind, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "kind")
-	return &xpv1.ProviderConfigReference{Name: name, Kind: kind}
-}
-
-// SetProviderConfigReference does nothing: users are only read.
-func (u user) SetProviderConfigReference(*xpv1.ProviderConfigReference) {}

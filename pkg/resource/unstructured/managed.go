@@ -5,28 +5,22 @@
 // discovers at run time.
 //
 // A Managed implements resource.Managed and the role interfaces by reading and writing the JSON paths of the common spec and status
-// in package apis/common/v1. Package managed reconciles it like any other kind:
+// in package apis/common/v1; a ProviderConfig does the same for the kinds of provider configurations. Packages provider and managed
+// reconcile them like any other kind:
 //
 //	r := managed.NewReconciler(mgr, resource.ManagedKind(gvk),
 //		managed.WithNewManaged(func() resource.Managed { return unstructured.New(gvk) }),
-//		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
 //		managed.WithExternalConnecter(&connecter{}))
-//	return ctrl.NewControllerManagedBy(mgr).Named(name).For(unstructured.New(gvk).GetUnstructured()).Complete(r)
+//	return r.SetupWithManager(mgr, unstructured.NewProviderConfig(configGVK))
 //
-// Caches only support plain unstructured objects, hence GetUnstructured and NewClient. A manager's client reads them from its cache
-// only if manager.Options.Client.Cache.Unstructured is set.
+// Caches only support plain unstructured objects: Plain returns one, As wraps one, and ClientOf reads both from a manager's cache.
 package unstructured
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -86,32 +80,9 @@ func (m *Managed) DeepCopyObject() runtime.Object {
 	return m.DeepCopy()
 }
 
-// NewClient returns a client that reads Managed objects as plain unstructured ones, so that they can come from a cache.
-func NewClient(c client.Client) client.Client { return unwrapper{c} }
-
-type unwrapper struct{ client.Client }
-
-// Get satisfies client.Reader.
-func (u unwrapper) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if wrapper, ok := obj.(interface{ GetUnstructured() *kube.Unstructured }); ok {
-		obj = wrapper.GetUnstructured()
-	}
-	return u.Client.Get(ctx, key, obj, opts...)
-}
-
-func (m *Managed) SetConditions(c ...xpv1.Condition) {
-	have := m.conditions()
-	have.SetConditions(c...)
-	write(m, "status.conditions", have.Conditions)
-}
-
+func (m *Managed) SetConditions(c ...xpv1.Condition) { setConditions(m, c) }
 func (m *Managed) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
-	have := m.conditions()
-	return have.GetCondition(ct)
-}
-
-func (m *Managed) conditions() xpv1.ConditionedStatus {
-	return xpv1.ConditionedStatus{Conditions: read[[]xpv1.Condition](m, "status.conditions", nil)}
+	return conditionsOf(m).GetCondition(ct)
 }
 
 // SetManagementPolicies: empty policies stay empty, as a user's will to pause (R106).
@@ -194,52 +165,4 @@ func (m *Managed) SetSecretInputs(i []xpv1.SecretInput) {
 
 func (m *Managed) GetSecretInputs() []xpv1.SecretInput {
 	return read[[]xpv1.SecretInput](m, "status.secretInputs", nil)
-}
-
-// filled is nil for a list without entries, which the API leaves out.
-func filled[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
-// A holder wraps a value in an object for the converter. It omits a nil list, but not an empty one.
-type holder[T any] struct {
-	Value T `json:"value,omitzero"`
-}
-
-// read returns the value of a field such as spec.claimRef: the zero value if it is unset, malformed if it has another type.
-func read[T any](m *Managed, path string, malformed T) T {
-	var held holder[T]
-	value, found, err := kube.NestedFieldNoCopy(m.Object, strings.Split(path, ".")...)
-	if err == nil && found {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"value": value}, &held)
-	}
-	if err != nil {
-		return malformed
-	}
-	return held.Value
-}
-
-// write sets a field, or removes it if the value is the zero value.
-func write[T any](m *Managed, path string, value T) {
-	held, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder[T]{Value: value})
-	if err != nil {
-		panic(fmt.Errorf("converting %T: %w", value, err)) // all types of the API convert
-	}
-	section, key, _ := strings.Cut(path, ".")
-	part, _ := m.Object[section].(map[string]any)
-	converted, set := held["value"]
-	switch {
-	case set && part != nil:
-		part[key] = converted
-	case set:
-		if m.Object == nil {
-			m.Object = map[string]any{}
-		}
-		m.Object[section] = map[string]any{key: converted}
-	default:
-		delete(part, key)
-	}
 }

@@ -1,0 +1,115 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mirror builds the Terraform providers of tests, whose sources are the module test/terraform/providers, and lays them out as a
+// filesystem mirror of Terraform:
+//
+//	registry.terraform.io/bowline-dev/reef/1.0.0/linux_amd64/terraform-provider-reef_v1.0.0
+//
+// The providers are reef (protocol 6) and shoal (protocol 5), whose faults tests inject, favouritecloud, and hashicorp/time. To build them
+// for the first time takes a minute; then it takes a second in each test binary.
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// providers are the addresses and versions by name.
+var providers = map[string]struct{ address, version string }{
+	"reef":           {"registry.terraform.io/bowline-dev/reef", "1.0.0"},
+	"shoal":          {"registry.terraform.io/bowline-dev/shoal", "1.0.0"},
+	"favouritecloud": {"registry.terraform.io/bowline-dev/favouritecloud", "1.0.0"},
+	"time":           {"registry.terraform.io/hashicorp/time", "0.14.2"},
+}
+
+var build = sync.OnceValues(buildAll)
+
+// Providers returns the folder of the mirror.
+func Providers(t testing.TB) (dir string) {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Program returns the path of the program of a provider: reef, shoal, favouritecloud or time.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	if _, known := providers[name]; !known {
+		t.Fatalf("there is no provider %q", name)
+	}
+	return program(Providers(t), name)
+}
+
+func program(dir, name string) string {
+	p := providers[name]
+	return filepath.Join(dir, filepath.FromSlash(p.address), p.version, runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-"+name+"_v"+p.version)
+}
+
+// buildAll builds the programs and links them to their places in the mirror. Other test binaries wait.
+func buildAll() (dir string, err error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module: %w", err)
+	}
+	root := strings.TrimSpace(string(out))
+	dir, programs := filepath.Join(root, "bin", "terraform", "mirror"), filepath.Join(root, "bin", "terraform", "programs")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(programs, 0o755)); err != nil {
+		return "", fmt.Errorf("making the folders of the build: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(root, "bin", "terraform", ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("opening the lock of the build: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("waiting for another build: %w", err)
+	}
+	sources := filepath.Join(root, "test", "terraform", "providers")
+	// go test repeats a test when a folder that it read has changed; the programs are no part of it otherwise.
+	if err := filepath.WalkDir(sources, func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
+		return "", fmt.Errorf("reading the sources: %w", err)
+	}
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/...",
+		"github.com/hashicorp/terraform-provider-time")
+	cmd.Dir, cmd.Env = sources, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the providers: %w\n%s", err, out)
+	}
+	for name := range providers {
+		if err := link(filepath.Join(programs, "terraform-provider-"+name), program(dir, name)); err != nil {
+			return "", fmt.Errorf("adding %s to the mirror: %w", name, err)
+		}
+	}
+	return dir, nil
+}
+
+// link gives a file another name, unless it has it. A program that was built anew is another file.
+func link(file, name string) error {
+	want, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if have, err := os.Stat(name); err == nil && os.SameFile(want, have) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Link(file, name)
+}

@@ -1,0 +1,234 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/json"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/schema"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
+)
+
+// A client serves one pass over an object.
+type client struct {
+	*clients.Lease[*plugin.Provider]
+	*Type
+	secrets map[string][]byte // by the field that refers to them
+	found   plugin.State      // by the last Observe
+	nothing bool              // was made by the last creation, as its answer says
+}
+
+// UseSecretInputs takes the values of the Secrets that the parameters refer to.
+func (c *client) UseSecretInputs(values map[string][]byte) {
+	c.secrets = objects.Union(c.secrets, values)
+}
+
+// SecretValues are the credentials of the provider, and what the state has of secrets.
+func (c *client) SecretValues() [][]byte {
+	values := c.Lease.SecretValues()
+	for _, value := range c.connection(c.found.Value) {
+		values = append(values, value)
+	}
+	return values
+}
+
+// Observe reads the external resource, and plans what would bring it to what is declared.
+func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
+	prior, err := c.prior(ctx, mg)
+	if err != nil || prior.Value.IsNull() {
+		return o, err
+	}
+	if c.found, err = c.Client.Read(ctx, c.Resource, prior); err != nil {
+		return o, called("reading", err)
+	}
+	if c.found.Value.IsNull() {
+		return o, nil
+	}
+	o.ResourceExists = true
+	o.ConnectionDetails = c.connection(c.found.Value)
+	if err := kube.SetNestedField(content(mg), kinds.Object(c.Schema.Block, c.found.Value), "status", "atProvider"); err != nil {
+		return o, fmt.Errorf("writing status.atProvider: %w", err)
+	}
+	mg.SetConditions(xpv1.Available())
+	if meta.WasDeleted(mg) {
+		o.ResourceUpToDate = true
+		return o, nil
+	}
+	return c.compare(ctx, mg, o)
+}
+
+// compare adds to an observation how the external resource differs from what is declared.
+func (c *client) compare(ctx context.Context, mg resource.Managed, o managed.ExternalObservation) (managed.ExternalObservation, error) {
+	config, err := c.config(mg, c.found.Value)
+	if err != nil {
+		return o, err
+	}
+	onlyObserved := !mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate)
+	plan, err := c.Client.Plan(ctx, c.Resource, c.found, config)
+	switch {
+	case err != nil && onlyObserved: // the declaration need not be complete
+		o.ResourceUpToDate = true
+		return o, nil
+	case err != nil:
+		return o, called("planning", err)
+	}
+	differences := c.Schema.Block.Differences(c.found.Value, plan.Planned)
+	if onlyObserved {
+		differences = slices.DeleteFunc(differences, func(d schema.Difference) bool { return !isSet(config, d.Path) })
+	}
+	for _, d := range differences {
+		path := kinds.FieldPath(c.Schema.Block, d.Path)
+		o.Drift = append(o.Drift, xpv1.FieldDifference{Path: path, Desired: shown(d.After, d.Sensitive), Observed: shown(d.Before, d.Sensitive)})
+		if schema.Covers(plan.Replace, d) {
+			o.Fixed = append(o.Fixed, path)
+		}
+	}
+	o.ResourceUpToDate = len(differences) == 0
+	if len(o.Fixed) > 0 {
+		o.ResourceUpToDate, o.Failed = true, fixed(o.Fixed)
+	}
+	return o, nil
+}
+
+// Create creates the external resource, and stores its state before anything else. What an earlier attempt made in part is deleted before,
+// as Terraform does it: it never was ready, so that it has no data.
+func (c *client) Create(ctx context.Context, mg resource.Managed) (created managed.ExternalCreation, err error) {
+	if err := c.deletePart(ctx, mg); err != nil {
+		return created, err
+	}
+	config, err := c.config(mg, cty.NullVal(c.Schema.Block.Type()))
+	if err != nil {
+		return created, err
+	}
+	plan, err := c.Client.Plan(ctx, c.Resource, c.NoState(), config)
+	if err != nil {
+		return created, called("planning", err)
+	}
+	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Type: c.Resource.Type, Creating: c.Journal.ID()}); err != nil {
+		return created, err
+	}
+	made, err := c.apply(ctx, mg, plan)
+	if err != nil || made.Value.IsNull() {
+		return created, err
+	}
+	meta.SetExternalName(mg, c.nameOf(mg, made.Value))
+	return managed.ExternalCreation{ConnectionDetails: c.connection(made.Value)}, nil
+}
+
+// deletePart deletes what an earlier creation made in part.
+func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil || stored == nil || !stored.Tainted {
+		return err
+	}
+	part, err := c.prior(ctx, mg)
+	if err == nil {
+		c.found, err = c.Client.Read(ctx, c.Resource, part)
+	}
+	if err != nil {
+		return called("reading", err)
+	}
+	return c.Delete(ctx, mg)
+}
+
+// Update changes the external resource. It never replaces it.
+func (c *client) Update(ctx context.Context, mg resource.Managed) (updated managed.ExternalUpdate, err error) {
+	config, err := c.config(mg, c.found.Value)
+	if err != nil {
+		return updated, err
+	}
+	plan, err := c.Client.Plan(ctx, c.Resource, c.found, config)
+	if err != nil {
+		return updated, called("planning", err)
+	}
+	var replaced []string
+	for _, d := range c.Schema.Block.Differences(c.found.Value, plan.Planned) {
+		if schema.Covers(plan.Replace, d) {
+			replaced = append(replaced, kinds.FieldPath(c.Schema.Block, d.Path))
+		}
+	}
+	if len(replaced) > 0 {
+		return updated, fixed(replaced)
+	}
+	changed, err := c.apply(ctx, mg, plan)
+	if err != nil || changed.Value.IsNull() {
+		return updated, err
+	}
+	updated.ConnectionDetails = c.connection(changed.Value)
+	return updated, nil
+}
+
+// Delete deletes the external resource, and stores that.
+func (c *client) Delete(ctx context.Context, mg resource.Managed) error {
+	if c.found.Value == cty.NilVal || c.found.Value.IsNull() {
+		return nil // Observe finds it
+	}
+	plan, err := c.Client.Plan(ctx, c.Resource, c.found, cty.NullVal(c.Schema.Block.Type()))
+	if err != nil {
+		return called("planning", err)
+	}
+	_, err = c.apply(ctx, mg, plan)
+	return err
+}
+
+// apply does what a plan says, and stores the state, also that of what was made in part.
+func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
+	creates := plan.Prior.Value.IsNull()
+	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
+	_, unanswered := errors.AsType[*wire.Unanswered](err)
+	switch _, answered := errors.AsType[plugin.Diagnostics](err); {
+	case unanswered && creates:
+		return after, called("changing", failure.OutcomeUnknown(err))
+	case err != nil && !answered:
+		return after, called("changing", err)
+	}
+	if creates && after.Value.IsNull() && err == nil {
+		err = errors.New("the provider reports neither an error nor what it created, which is a bug in the provider")
+	}
+	tainted := creates && err != nil && !after.Value.IsNull()
+	if tainted {
+		err = failure.OutcomeUnknown(err)
+	}
+	return after, errors.Join(called("changing", err), c.save(ctx, mg, after, tainted))
+}
+
+// save stores a state, and then removes it from the journal.
+func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, tainted bool) error {
+	stored := &state.State{Type: c.Resource.Type, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
+	if !s.Value.IsNull() {
+		value, err := json.Marshal(s.Value, c.Schema.Block.Type())
+		if err != nil {
+			return fmt.Errorf("encoding the state: %w", err)
+		}
+		stored.Value = value
+	}
+	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
+		return failure.OutcomeUnknown(err)
+	}
+	return c.Journal.Remove(string(mg.GetUID()))
+}
+
+func (c *client) connection(value cty.Value) map[string][]byte {
+	if value == cty.NilVal || value.IsNull() {
+		return nil
+	}
+	return kinds.Connection(c.Schema.Block, value, c.Publish...)
+}

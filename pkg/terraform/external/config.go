@@ -1,0 +1,88 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"github.com/zclconf/go-cty/cty"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/schema"
+)
+
+// config is the configuration that an object declares. What only spec.initProvider sets counts at the creation, when the reconciler laid it
+// under spec.forProvider: later it is as the external resource has it.
+func (c *client) config(mg resource.Managed, prior cty.Value) (cty.Value, error) {
+	declared, _, _ := kube.NestedMap(content(mg), "spec", "forProvider")
+	initial, _, _ := kube.NestedMap(content(mg), "spec", "initProvider")
+	config, err := c.parse(declared)
+	if err != nil || len(initial) == 0 || prior.IsNull() {
+		return config, err
+	}
+	both, err := c.parse(parameters.Overlay(declared, initial))
+	if err != nil {
+		return config, err
+	}
+	return keep(c.Schema.Block, config, both, prior), nil
+}
+
+// content is the object itself, to read and to change.
+func content(mg resource.Managed) map[string]any {
+	untyped, ok := mg.(interface{ GetUnstructured() *kube.Unstructured })
+	if !ok {
+		return map[string]any{}
+	}
+	return untyped.GetUnstructured().Object
+}
+
+func (c *client) parse(declared map[string]any) (cty.Value, error) {
+	config, err := kinds.Config(c.Schema.Block, "spec.forProvider", declared, func(field string) ([]byte, bool) {
+		value, ok := c.secrets[field]
+		return value, ok
+	})
+	if err != nil {
+		return config, failure.Terminal(failure.ForTeam(failure.InvalidSettings, err.Error(), err))
+	}
+	return config, nil
+}
+
+// keep returns a configuration with the prior values of what is only in both.
+func keep(of *schema.Block, config, both, prior cty.Value) cty.Value {
+	if config.IsNull() || both.IsNull() || prior.IsNull() || !config.IsKnown() {
+		return config
+	}
+	values := config.AsValueMap()
+	for _, a := range of.Attributes {
+		if config.GetAttr(a.Name).IsNull() && !both.GetAttr(a.Name).IsNull() && !a.WriteOnly {
+			values[a.Name] = prior.GetAttr(a.Name)
+		}
+	}
+	for _, b := range of.Blocks {
+		mine, theirs, had := config.GetAttr(b.Name), both.GetAttr(b.Name), prior.GetAttr(b.Name)
+		switch {
+		case b.Nesting != schema.Single && b.Nesting != schema.Group:
+			if isEmpty(mine) && !isEmpty(theirs) {
+				values[b.Name] = had
+			}
+		case mine.IsNull() && !theirs.IsNull():
+			values[b.Name] = had
+		default:
+			values[b.Name] = keep(b.Block, mine, theirs, had)
+		}
+	}
+	return cty.ObjectVal(values)
+}
+
+func isEmpty(list cty.Value) bool {
+	return list.IsNull() || list.IsKnown() && list.LengthInt() == 0
+}
+
+// isSet is true for a path of a configuration with a value.
+func isSet(config cty.Value, path cty.Path) bool {
+	value, err := path.Apply(config)
+	return err == nil && !value.IsNull()
+}

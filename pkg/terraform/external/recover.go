@@ -1,0 +1,151 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+)
+
+// prior is the last known state of an object's external resource, in the present form of its type: as stored, by the journal, or else
+// imported by the external name. It is null for what was deleted, and for what an import does not find.
+func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, error) {
+	if err := c.takeFromJournal(ctx, mg); err != nil {
+		return c.NoState(), err
+	}
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	switch {
+	case err != nil:
+		return c.NoState(), err
+	case stored == nil:
+		return c.imported(ctx, mg)
+	case stored.Deleted():
+		return c.NoState(), nil
+	}
+	return c.upgraded(ctx, stored)
+}
+
+// upgraded returns a stored state in the present form of its type.
+func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.State, error) {
+	value, err := c.Client.Upgrade(ctx, c.Resource, stored.SchemaVersion, stored.Value)
+	return plugin.State{Value: value, Private: stored.Private, Identity: stored.Identity}, called("upgrading the state of", err)
+}
+
+// imported looks an external resource up by the external name, for an object without a state.
+func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.State, error) {
+	s, err := c.Client.Import(ctx, c.Resource, meta.GetExternalName(mg))
+	if err == nil {
+		return s, nil
+	}
+	if created := meta.GetExternalCreateSucceeded(mg); !created.IsZero() {
+		err = fmt.Errorf("the state of the external resource is lost, and it cannot be imported by its external name %q: restore the Secret of the "+
+			"state from a backup, or set the annotation %s to its import id: %w", meta.GetExternalName(mg), meta.AnnotationKeyExternalName, err)
+	}
+	return c.NoState(), called("importing", err)
+}
+
+// FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is
+// being deleted: Create deletes that.
+func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
+	if err := c.takeFromJournal(ctx, mg); err != nil {
+		return "", err
+	}
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	switch {
+	case err != nil:
+		return "", err
+	case stored == nil, stored.Deleted() && (stored.Creating == "" || c.nothing || stored.Creating == c.Journal.ID() && c.Journal != nil):
+		return "", nil // it is noted before a provider is asked, in the state and then in the journal
+	case stored.Deleted():
+		return "", failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("a creation of %s was interrupted, and nothing tells whether "+
+			"it was made. Look for it in the external system: if it exists, set the annotation %s to its import id; in any case, remove the annotation "+
+			"%s then", c.Resource.Type, meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)))
+	case stored.Tainted && !meta.WasDeleted(mg):
+		return "", nil
+	}
+	made, err := c.upgraded(ctx, stored)
+	if err != nil {
+		return "", err
+	}
+	return c.nameOf(mg, made.Value), nil
+}
+
+// takeFromJournal stores the answer to a change that an earlier process began.
+func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error {
+	if err := c.Store.Flush(ctx, mg, c.Kind); err != nil {
+		return err
+	}
+	note, err := c.Journal.Find(string(mg.GetUID()))
+	switch {
+	case err != nil:
+		return failure.With(failure.InternalError, err)
+	case note == nil:
+		return nil
+	case note.Lasting:
+		return inProgress{note.Began}
+	case note.Answer == nil: // nothing is known of a change without an answer
+		return c.lose(ctx, mg)
+	}
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil {
+		return err
+	}
+	prior, creates := c.NoState(), stored == nil || stored.Deleted()
+	if !creates {
+		if prior, err = c.upgraded(ctx, stored); err != nil {
+			return err
+		}
+	}
+	after, err := c.Client.Applied(c.Resource, prior, note.Answer)
+	c.nothing = creates && after.Value.IsNull()
+	return c.save(ctx, mg, after, creates && err != nil && !after.Value.IsNull())
+}
+
+// lose has a creation without an answer count as one of another machine, of which nothing is known.
+func (c *client) lose(ctx context.Context, mg resource.Managed) error {
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil {
+		return err
+	}
+	if stored != nil && stored.Creating != "" {
+		lost := *stored
+		lost.Creating = unknownJournal
+		if err := c.Store.Save(ctx, mg, c.Kind, &lost); err != nil {
+			return err
+		}
+	}
+	return c.Journal.Remove(string(mg.GetUID()))
+}
+
+// unknownJournal is in the state of a creation whose answer no journal has.
+const unknownJournal = "unknown"
+
+// inProgress is the error of an object whose change an earlier process began, and a journal waits for.
+type inProgress struct{ since time.Time }
+
+func (e inProgress) Error() string {
+	return fmt.Sprintf("a change of %s is still in progress, which began before the controllers were started", e.since.Format(time.RFC3339))
+}
+
+// RetryAfter is how long to wait.
+func (e inProgress) RetryAfter() time.Duration { return 2 * time.Second }
+
+// nameOf is the external name of an object: the attribute id, where there is one that tells resources apart.
+func (t *Type) nameOf(mg resource.Managed, value cty.Value) string {
+	if t.Schema.Block.Attribute("id") != nil {
+		if id := value.GetAttr("id"); id.Type() == cty.String && id.IsKnown() && !id.IsNull() && id.AsString() != "" {
+			return id.AsString()
+		}
+	}
+	return string(mg.GetUID())
+}

@@ -1,0 +1,250 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+)
+
+func TestMain(m *testing.M) {
+	journal.Main()
+	os.Exit(controlplanetest.Main(m))
+}
+
+// A stage is an API server with the kinds of a Terraform provider whose objects are files in a folder.
+type stage struct {
+	*controlplanetest.Env
+	t       *testing.T
+	name    string // of the provider in groups
+	program string // reef or shoal
+	folder  string
+	notes   string
+	schemas *plugin.Schemas
+}
+
+var types = []string{"berth", "chart", "anchor", "mirror"}
+
+// newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
+func newStage(t *testing.T, program string) *stage {
+	t.Helper()
+	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes")}
+	s.name = program + "-" + s.Namespace[max(0, len(s.Namespace)-20):]
+	process, err := plugin.Start(t.Context(), plugin.Command{Path: mirror.Program(t, program)})
+	s.must(err)
+	defer process.Close()
+	s.schemas, err = process.Schemas(t.Context(), func(name string) bool { return true })
+	s.must(err)
+	definitions, err := kinds.ConfigDefinitions(s.name, s.schemas.Provider)
+	s.must(err)
+	for _, name := range types {
+		if schema := s.schemas.Resources[program+"_"+name]; schema != nil {
+			of, err := kinds.Definitions(s.name, program+"_"+name, schema)
+			s.must(err)
+			definitions = append(definitions, of...)
+		}
+	}
+	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
+	s.create(s.object("ProviderConfig", "default", map[string]any{"configuration": map[string]any{"folder": s.folder}}))
+	return s
+}
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run runs the controllers in a process of their own, as far as its memory is concerned, until stop.
+func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
+	s.t.Helper()
+	config := s.Config
+	for _, w := range wrap {
+		config = w(config)
+	}
+	notes, err := journal.Open(s.notes)
+	s.must(err)
+	scheme := runtime.NewScheme()
+	s.must(corev1.AddToScheme(scheme))
+	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
+		source := &external.Source{Journal: notes, Log: mgr.GetLogger()}
+		source.Binary.Store(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
+		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace))
+		p, err := b.Provider(s.schemas)
+		if err != nil {
+			return err
+		}
+		for _, name := range types {
+			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
+				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, "endpoint")
+				if err != nil {
+					return err
+				}
+				p.Kinds, p.Defined = append(p.Kinds, rows...), append(p.Defined, definitions...)
+			}
+		}
+		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
+			managed.WithConsistencyWindow(100*time.Millisecond), managed.WithCreationGracePeriod(100*time.Millisecond))
+	})
+}
+
+// object is a cluster-scoped object of a kind of the provider.
+func (s *stage) object(kind, name string, spec map[string]any) *unstructured.Managed {
+	o := unstructured.New(schema.GroupVersionKind{Group: s.name + ".tf.bowline.dev", Version: kinds.Version, Kind: kind})
+	o.SetName(name)
+	o.Object["spec"] = spec
+	return o
+}
+
+func (s *stage) berth(name string, size int64) *unstructured.Managed {
+	return s.object("Berth", name, map[string]any{
+		"forProvider":               map[string]any{"name": name, "size": size},
+		"writeConnectionSecretToRef": map[string]any{"namespace": s.Namespace, "name": name},
+	})
+}
+
+func (s *stage) create(all ...*unstructured.Managed) {
+	s.t.Helper()
+	for _, o := range all {
+		s.must(s.Client.Create(s.t.Context(), o.GetUnstructured()))
+	}
+}
+
+// edit changes an object.
+func (s *stage) edit(o *unstructured.Managed, change func(map[string]any)) {
+	s.t.Helper()
+	s.read(o)
+	before := o.GetUnstructured().DeepCopy()
+	change(o.Object)
+	s.must(s.Client.Patch(s.t.Context(), o.GetUnstructured(), client.MergeFrom(before)))
+}
+
+func (s *stage) read(o *unstructured.Managed) {
+	s.t.Helper()
+	s.must(s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(o), o.GetUnstructured()))
+}
+
+func set(o map[string]any, value any, path ...string) {
+	if err := kube.SetNestedField(o, value, path...); err != nil {
+		panic(err)
+	}
+}
+
+// eventually waits until an object is as a check wants it.
+func (s *stage) eventually(o *unstructured.Managed, what string, check func() error) {
+	s.t.Helper()
+	s.Eventually(s.t, what, func(context.Context) error {
+		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(o), o.GetUnstructured()); err != nil {
+			return err
+		}
+		return check()
+	})
+}
+
+// ready waits until an object is Ready and Synced in its present form.
+func (s *stage) ready(all ...*unstructured.Managed) {
+	s.t.Helper()
+	for _, o := range all {
+		s.eventually(o, o.GetName()+" is ready", func() error {
+			for _, of := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+				if c := o.GetCondition(of); c.Status != corev1.ConditionTrue || c.ObservedGeneration != o.GetGeneration() {
+					return fmt.Errorf("%s: %s: %s", c.Type, c.Reason, c.Message)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (s *stage) delete(all ...*unstructured.Managed) {
+	s.t.Helper()
+	for _, o := range all {
+		s.must(client.IgnoreNotFound(s.Client.Delete(s.t.Context(), o.GetUnstructured())))
+	}
+}
+
+func (s *stage) gone(all ...*unstructured.Managed) {
+	s.t.Helper()
+	for _, o := range all {
+		s.Eventually(s.t, o.GetName()+" is gone", func(ctx context.Context) error {
+			err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o.GetUnstructured())
+			if err == nil {
+				c := o.GetCondition(xpv1.TypeSynced)
+				return fmt.Errorf("it exists: %s: %s; %s", c.Reason, c.Message, o.GetCondition(xpv1.TypeReady).Message)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+}
+
+// files are what exists outside of a type, by id.
+func (s *stage) files(of string) map[string]map[string]any {
+	s.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.folder, s.program+"_"+of, "*.json"))
+	s.must(err)
+	found := map[string]map[string]any{}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		s.must(err)
+		object := map[string]any{}
+		s.must(json.Unmarshal(content, &object))
+		found[strings.TrimSuffix(filepath.Base(path), ".json")] = object
+	}
+	return found
+}
+
+// faults has calls of the external system fail.
+func (s *stage) faults(all ...map[string]any) {
+	s.t.Helper()
+	content, err := json.Marshal(all)
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(s.folder, "faults.json"), content, 0o600))
+}
+
+// calls are those of the external system, by verb.
+func (s *stage) calls(verb string) (n int) {
+	s.t.Helper()
+	content, _ := os.ReadFile(filepath.Join(s.folder, "calls.log")) // none before the first
+	for line := range strings.SplitSeq(string(content), "\n") {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[2] == verb {
+			n++
+		}
+	}
+	return n
+}
+
+func each(t *testing.T, run func(t *testing.T, s *stage)) {
+	for _, program := range []string{"reef", "shoal"} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			run(t, newStage(t, program))
+		})
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package external makes resource types of Terraform providers managed kinds: its clients create, read, change and delete external resources
+// through the provider's process, and keep their states.
+//
+// # Order of writes
+//
+// A creation is noted in the object's state, then in the journal; then the provider is asked. Its answer is noted in the journal, then in the
+// state; the reconciler stores the external name after both. So the next process knows, wherever one was killed, that nothing was begun, or
+// what was made. Only a creation whose provider, or its journal, is killed before it answers needs a person.
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
+)
+
+// callTimeout is how long one change may take: providers have limits of their own, of hours for some types.
+const callTimeout = 24 * time.Hour
+
+// A Type is a resource type that is served as a kind.
+type Type struct {
+	plugin.Resource
+	Kind    schema.GroupResource // of its objects
+	Publish []string             // computed attributes that the connection Secret has beside the sensitive ones
+	Store   *state.Store
+	Journal *journal.Journal // nil for none
+}
+
+// A Bridge makes resource types of one Terraform provider kinds.
+type Bridge struct {
+	Name    string // of the provider, in the groups of its kinds
+	Source  *Source
+	Store   *state.Store
+	factory *clients.Factory[Settings, *plugin.Provider]
+}
+
+// NewBridge returns a bridge to the provider of a source.
+func NewBridge(name string, s *Source, store *state.Store) *Bridge {
+	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory()}
+}
+
+// Provider returns the provider of the configurations, which has no managed kinds yet: see Serve and provider.Setup.
+func (b *Bridge) Provider(s *plugin.Schemas) (provider.Provider, error) {
+	definitions, err := kinds.ConfigDefinitions(b.Name, s.Provider)
+	p := provider.Provider{Name: "terraform-" + b.Name, AddToScheme: func(*runtime.Scheme) error { return nil }, Defined: definitions}
+	for _, d := range definitions {
+		p.Configs = append(p.Configs, unstructured.NewProviderConfig(kindOf(d)))
+	}
+	return p, err
+}
+
+// Serve returns a resource type as two kinds, with their definitions. publish are computed attributes that connection Secrets have beside the
+// sensitive ones.
+func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
+	definitions, err := kinds.Definitions(b.Name, r.Type, r.Schema)
+	var all []provider.Kind
+	for _, d := range definitions {
+		t := &Type{Resource: r, Kind: schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}, Publish: publish, Store: b.Store,
+			Journal: b.Source.Journal}
+		all = append(all, provider.Kind{
+			Object: unstructured.New(kindOf(d)),
+			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
+				return connecter{t, b.factory.In(s.Clients())}
+			},
+			Options: []managed.ReconcilerOption{
+				managed.WithVendorNames(), managed.WithBackgroundOperations(callTimeout), managed.WithRecreatePolicy(xpv1.RecreateOnRequest),
+			},
+		})
+	}
+	return all, definitions, err
+}
+
+func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: d.Spec.Group, Version: d.Spec.Versions[0].Name, Kind: d.Spec.Names.Kind}
+}
+
+type connecter struct {
+	of   *Type
+	pool *clients.Pool[*plugin.Provider]
+}
+
+// Connect returns a client of the provider's process of the object's ProviderConfig.
+func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	lease, err := c.pool.For(ctx, mg)
+	if err != nil {
+		return nil, err
+	}
+	return &client{Lease: lease, Type: c.of, found: c.of.NoState()}, nil
+}
+
+// called classifies the error of a call of the provider. Nil stays nil.
+func called(activity string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s the external resource: %w", activity, err)
+	if _, unanswered := errors.AsType[*wire.Unanswered](err); unanswered {
+		return failure.ForTeam(failure.ExternalCallFailed, messageUnanswered, err)
+	}
+	return failure.Default(failure.ExternalCallFailed, err)
+}
+
+const messageUnanswered = "the provider of the external system did not answer, and the call is repeated: if it lasts, ask your platform team"
+
+// fixed is the error of a change that would need another external resource.
+func fixed(fields []string) error {
+	message := fmt.Sprintf("%s cannot be changed: the provider would delete the external resource, with its data, and create another one. Set it back, "+
+		"or create another object", strings.Join(fields, ", "))
+	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+}
+
+// sensitive is shown for values that are not.
+const sensitive = "(sensitive)"
+
+// shown is a value in messages, as JSON.
+func shown(value cty.Value, secret bool) string {
+	switch {
+	case secret:
+		return sensitive
+	case !value.IsWhollyKnown():
+		return "(known after the change)"
+	case value.IsNull():
+		return ""
+	}
+	text, err := ctyjson.Marshal(value, value.Type())
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

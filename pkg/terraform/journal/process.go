@@ -1,0 +1,185 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
+)
+
+const (
+	// variable in the environment makes a program a journal, for the provider that it names.
+	variable = "BOWLINE_TERRAFORM_JOURNAL"
+	// patience is how long a journal without its controllers waits for changes that are in progress.
+	patience = 2 * time.Hour
+)
+
+// Command returns the command that runs a provider with the journal: this program once more, which has to call Main. A nil journal changes
+// nothing.
+func (j *Journal) Command(of plugin.Command) (plugin.Command, error) {
+	if j == nil {
+		return of, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return of, fmt.Errorf("finding this program: %w", err)
+	}
+	of.Env = append(of.Env, variable+"="+j.folder)
+	of.Args = append([]string{of.Path}, of.Args...)
+	of.Path, of.Outlives = self, true
+	return of, nil
+}
+
+// Main runs a journal, and does not return, in a process that Command started. Elsewhere it does nothing. Call it first in main.
+func Main() {
+	folder := os.Getenv(variable)
+	if folder == "" {
+		return
+	}
+	_ = os.Unsetenv(variable)
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE) // it ends with the controllers, when its work is done
+	if err := run(&Journal{folder: folder}, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "Error: journal of a Terraform provider:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+type proxy struct {
+	journal  *Journal
+	provider *plugin.Process
+	changes  sync.WaitGroup
+}
+
+// run passes calls on from its client to a provider, until the client ends and no change is in progress.
+func run(j *Journal, command []string) error {
+	defer os.RemoveAll(os.Getenv("TMPDIR")) // which is of this process alone
+	client := os.Getenv("PLUGIN_CLIENT_CERT")
+	provider, err := plugin.Start(context.Background(), plugin.Command{Path: command[0], Args: command[1:], Env: os.Environ(), Output: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer provider.Close()
+	handshake, err := wire.NewHandshake()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("unix", filepath.Join(os.Getenv("TMPDIR"), "journal.sock"))
+	if err != nil {
+		return err
+	}
+	line, secure, err := handshake.Serve(listener, provider.Version, client)
+	if err != nil {
+		return err
+	}
+	p := &proxy{journal: j, provider: provider}
+	server := grpc.NewServer(grpc.Creds(secure), grpc.ForceServerCodec(wire.Raw{}), grpc.UnknownServiceHandler(p.pass),
+		grpc.MaxRecvMsgSize(wire.MostReceived), grpc.MaxSendMsgSize(wire.MostReceived))
+	go func() { _ = server.Serve(listener) }()
+	fmt.Println(line)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, os.Stdin) // the controllers hold the other end
+	}()
+	select {
+	case <-left:
+	case <-provider.Done():
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.changes.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+	}
+	return nil
+}
+
+// pass passes one call on.
+func (p *proxy) pass(_ any, from grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(from)
+	if method == wire.MethodApply.Path(p.provider.Version) {
+		return p.change(from, method)
+	}
+	ctx, cancel := context.WithCancel(from.Context())
+	defer cancel()
+	to, err := p.provider.Stream(ctx, method)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := forward(from, to); err != nil && !errors.Is(err, io.EOF) {
+			cancel()
+			return
+		}
+		_ = to.CloseSend()
+	}()
+	if err := forward(to, from); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+type stream interface {
+	SendMsg(any) error
+	RecvMsg(any) error
+}
+
+func forward(from, to stream) error {
+	for {
+		message := wire.Message{}
+		if err := from.RecvMsg(&message); err != nil {
+			return err
+		}
+		if err := to.SendMsg(&message); err != nil {
+			return err
+		}
+	}
+}
+
+// change passes a change on, which continues when the client is gone, and notes it.
+func (p *proxy) change(from grpc.ServerStream, method string) error {
+	p.changes.Add(1)
+	defer p.changes.Done()
+	request := wire.Message{}
+	if err := from.RecvMsg(&request); err != nil {
+		return err
+	}
+	end := func([]byte) error { return nil }
+	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
+		var err error
+		if end, err = p.journal.begin(objects[0]); err != nil { // nothing was changed
+			return status.Error(codes.FailedPrecondition, "writing the journal: "+err.Error())
+		}
+	}
+	answer := wire.Message{}
+	err := p.provider.Pass(context.WithoutCancel(from.Context()), method, &request, &answer)
+	if err != nil {
+		return errors.Join(err, end(nil))
+	}
+	if err := end(answer); err != nil { // the client stores the answer itself
+		fmt.Fprintln(os.Stderr, "Cannot write the journal:", err)
+	}
+	return from.SendMsg(&answer)
+}

@@ -1,0 +1,232 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package state stores what Terraform providers have to remember of external resources: one Secret for each managed resource, in a namespace
+// that no application team reads.
+//
+// A state holds secrets, some of which nothing else has, such as a generated password. So it is stored right after the change that made it,
+// before anything else is written, and is deleted no sooner than its object.
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
+)
+
+const (
+	// SecretType is the type of the Secrets with states.
+	SecretType corev1.SecretType = "terraform.bowline.dev/state"
+	// NamePrefix is before the UID of the object in the names of the Secrets.
+	NamePrefix = "tfstate-"
+	// LabelKeyKind is the label for the kind of the object, as plural.group.
+	LabelKeyKind = "terraform.bowline.dev/kind"
+	// AnnotationKeyObject is for people: namespace and name of the object.
+	AnnotationKeyObject = "terraform.bowline.dev/object"
+)
+
+// The keys of the Secrets. keyState and keyPrivate are the provider's own.
+const (
+	keyType     = "type"
+	keyState    = "state"
+	keyPrivate  = "private"
+	keyIdentity = "identity"
+	keyVersion  = "schemaVersion"
+	keyTainted  = "tainted"
+	keyCreates  = "creating"
+)
+
+// A State is what is stored of one external resource.
+type State struct {
+	Type          string          // the resource type
+	Value         json.RawMessage // nil: there is no external resource, or no answer yet
+	SchemaVersion int64           // of Value
+	Private       []byte
+	Identity      []byte
+	Tainted       bool   // its creation failed in part
+	Creating      string // the journal that notes the answer to a creation that began; empty for none
+}
+
+// Deleted is true for the state of what does not exist, as far as is known.
+func (s *State) Deleted() bool { return s.Value == nil }
+
+// A Store reads and writes the states of the objects of one manager. It is safe for concurrent use, and keeps what it read: no other process
+// writes the states of the same objects.
+type Store struct {
+	client    client.Client
+	live      client.Reader
+	namespace string
+
+	known sync.Map // *record by the UID of the object
+}
+
+type record struct {
+	mu     sync.Mutex
+	loaded bool
+	state  *State         // as it was last known
+	stored *corev1.Secret // nil: none is stored
+	dirty  bool           // state is not stored yet
+}
+
+// NewStore returns a store whose Secrets are in a namespace. live reads without a cache.
+func NewStore(c client.Client, live client.Reader, namespace string) *Store {
+	return &Store{client: c, live: live, namespace: namespace}
+}
+
+func (s *Store) recordOf(uid types.UID) *record {
+	known, _ := s.known.LoadOrStore(uid, &record{})
+	return known.(*record)
+}
+
+// Load returns the state of an object, nil if none was ever stored. It must not be changed.
+func (s *Store) Load(ctx context.Context, of types.UID) (*State, error) {
+	r := s.recordOf(of)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := s.load(ctx, of, r); err != nil {
+		return nil, err
+	}
+	return r.state, nil
+}
+
+func (s *Store) load(ctx context.Context, of types.UID, r *record) error {
+	if r.loaded {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: NamePrefix + string(of)}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.loaded = true
+		return nil
+	case err != nil:
+		return failure.With(failure.InternalError, fmt.Errorf("reading the state: %w", err))
+	}
+	state, err := decode(secret)
+	if err != nil {
+		return failure.With(failure.InternalError, fmt.Errorf("reading the state in Secret %s/%s: %w", s.namespace, secret.Name, err))
+	}
+	r.state, r.stored, r.loaded = state, secret, true
+	return nil
+}
+
+// saving bounds how long Save tries: the change is made, and the API server may be away for a moment.
+var saving = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 9, Cap: 20 * time.Second}
+
+// Save stores the state of an object, whatever becomes of the context. Where that fails the state is kept, and stored by the next Save or
+// Flush; only a process that ends before loses it.
+func (s *Store) Save(ctx context.Context, of client.Object, kind schema.GroupResource, state *State) error {
+	r := s.recordOf(of.GetUID())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state, r.loaded, r.dirty = state, true, true
+	return s.flush(context.WithoutCancel(ctx), of, kind, r)
+}
+
+// Flush stores what an earlier Save could not.
+func (s *Store) Flush(ctx context.Context, of client.Object, kind schema.GroupResource) error {
+	r := s.recordOf(of.GetUID())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.dirty {
+		return nil
+	}
+	return s.flush(ctx, of, kind, r)
+}
+
+func (s *Store) flush(ctx context.Context, of client.Object, kind schema.GroupResource, r *record) error {
+	always := func(error) bool { return ctx.Err() == nil }
+	err := retry.OnError(saving, always, func() error { return s.write(ctx, of, kind, r) })
+	if err != nil {
+		return failure.With(failure.InternalError, fmt.Errorf("storing the state: %w", err))
+	}
+	r.dirty = false
+	return nil
+}
+
+func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupResource, r *record) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: NamePrefix + string(of.GetUID())}}
+	if r.stored != nil {
+		secret = r.stored.DeepCopy()
+	}
+	secret.Type, secret.Data = SecretType, encode(r.state)
+	secret.Labels = map[string]string{LabelKeyKind: kind.String()}
+	secret.Annotations = map[string]string{AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
+	var err error
+	if r.stored == nil {
+		err = s.client.Create(ctx, secret)
+	} else {
+		err = s.client.Update(ctx, secret)
+	}
+	switch {
+	case err == nil:
+		r.stored = secret
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // an earlier attempt whose answer was lost, or a person
+		current := &corev1.Secret{}
+		if read := s.live.Get(ctx, client.ObjectKeyFromObject(secret), current); read != nil {
+			return errors.Join(err, read)
+		}
+		r.stored = current
+	case apierrors.IsNotFound(err): // a person deleted it
+		r.stored = nil
+	}
+	return err
+}
+
+// Forget drops what the store knows of an object that is gone, and deletes its Secret.
+func (s *Store) Forget(ctx context.Context, of types.UID) error {
+	s.known.Delete(of)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: NamePrefix + string(of)}}
+	return client.IgnoreNotFound(s.client.Delete(ctx, secret))
+}
+
+func encode(s *State) map[string][]byte {
+	data := map[string][]byte{keyType: []byte(s.Type), keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
+	if s.Value != nil {
+		data[keyState] = s.Value
+	}
+	if s.Private != nil {
+		data[keyPrivate] = s.Private
+	}
+	if s.Identity != nil {
+		data[keyIdentity] = s.Identity
+	}
+	if s.Tainted {
+		data[keyTainted] = []byte("true")
+	}
+	if s.Creating != "" {
+		data[keyCreates] = []byte(s.Creating)
+	}
+	return data
+}
+
+func decode(secret *corev1.Secret) (*State, error) {
+	version, err := strconv.ParseInt(string(secret.Data[keyVersion]), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("key %s is no number", keyVersion)
+	}
+	s := &State{Type: string(secret.Data[keyType]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
+		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates])}
+	if value, has := secret.Data[keyState]; has {
+		if !json.Valid(value) {
+			return nil, fmt.Errorf("key %s is no JSON", keyState)
+		}
+		s.Value = value
+	}
+	return s, nil
+}

@@ -1,0 +1,109 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// A Conn is the connection with the process of a provider. It is safe for concurrent use.
+type Conn struct {
+	Version int // of the protocol: 5 or 6
+	grpc    *grpc.ClientConn
+}
+
+// A Method is one call of the protocol, with its names in both versions.
+type Method struct{ v5, v6 string }
+
+// The methods that Bowline calls.
+var (
+	MethodSchema            = Method{"GetSchema", "GetProviderSchema"}
+	MethodIdentities        = Method{"GetResourceIdentitySchemas", "GetResourceIdentitySchemas"}
+	MethodValidateProvider  = Method{"PrepareProviderConfig", "ValidateProviderConfig"}
+	MethodConfigureProvider = Method{"Configure", "ConfigureProvider"}
+	MethodStop              = Method{"Stop", "StopProvider"}
+	MethodValidate          = Method{"ValidateResourceTypeConfig", "ValidateResourceConfig"}
+	MethodUpgrade           = Method{"UpgradeResourceState", "UpgradeResourceState"}
+	MethodRead              = Method{"ReadResource", "ReadResource"}
+	MethodPlan              = Method{"PlanResourceChange", "PlanResourceChange"}
+	MethodApply             = Method{"ApplyResourceChange", "ApplyResourceChange"}
+	MethodImport            = Method{"ImportResourceState", "ImportResourceState"}
+)
+
+// Path is the method's name in gRPC.
+func (m Method) Path(version int) string {
+	if version == 5 {
+		return "/tfplugin5.Provider/" + m.v5
+	}
+	return "/tfplugin6.Provider/" + m.v6
+}
+
+// An Unanswered error is of a call without an answer: the process ended, does not answer, or does not know the method. What the call
+// changed is not known.
+type Unanswered struct {
+	Method      string
+	Unsupported bool // the process does not know the method: nothing was changed
+	err         error
+}
+
+func (u *Unanswered) Error() string {
+	if u.Unsupported {
+		return fmt.Sprintf("the provider does not support %s", u.Method)
+	}
+	return fmt.Sprintf("the provider did not answer %s (%s)", u.Method, status.Code(u.err))
+}
+
+func (u *Unanswered) Unwrap() error { return u.err }
+
+// Call calls a method. Its errors are Unanswered.
+func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Message) error {
+	err := c.grpc.Invoke(ctx, m.Path(c.Version), request, response)
+	if err == nil {
+		return nil
+	}
+	unanswered := &Unanswered{Method: m.v6, Unsupported: status.Code(err) == codes.Unimplemented, err: err}
+	if cause := context.Cause(ctx); cause != nil {
+		unanswered.err = cause
+	}
+	return unanswered
+}
+
+// CopyOutput writes what the process prints, until it ends: a process whose output nobody reads is blocked by it.
+func (c *Conn) CopyOutput(ctx context.Context, to io.Writer) error {
+	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(&emptypb.Empty{}); err != nil {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		printed := &Output{}
+		if err := stream.RecvMsg(printed); err != nil {
+			return err
+		}
+		if _, err := to.Write(printed.GetData()); err != nil {
+			return err
+		}
+	}
+}
+
+// Shutdown asks the process to end.
+func (c *Conn) Shutdown(ctx context.Context) error {
+	return c.grpc.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error { return c.grpc.Close() }

@@ -1,0 +1,119 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// A TerraformProviderSpec says where a provider is, and what of it is served.
+// +kubebuilder:validation:XValidation:rule="has(self.path) != has(self.source)",message="set either path, or source and version"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(self.version)",message="source and version belong together"
+type TerraformProviderSpec struct {
+	// Path of the provider's binary, below a folder that the controllers were started with (--terraform-plugins); relative to the first one
+	// that has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// Source of the provider as in Terraform's required_providers, such as hashicorp/aws. The binary is looked for in the folders that the
+	// controllers were started with, each a filesystem mirror in Terraform's own layout. Nothing is downloaded.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9_-]+/[a-z0-9_-]+$`
+	// +kubebuilder:validation:MaxLength=255
+	Source string `json:"source,omitempty"`
+	// Version is a constraint as in Terraform's required_providers, such as "~> 5.0" or "5.100.0". The newest version of the mirror that
+	// satisfies it is used.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Version string `json:"version,omitempty"`
+	// Checksums of which one must be that of the binary: its SHA-256 as sha256:HEX, or h1:BASE64 of Terraform's lock file, of the unpacked
+	// package. Default: none is compared.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Pattern=`^(sha256:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=)$`
+	// +listType=set
+	Checksums []string `json:"checksums,omitempty"`
+	// Types are the resource types to serve: names, or patterns with * for any characters. Each becomes two kinds, a cluster-scoped and a
+	// namespaced one, and costs memory of the API server: name what you use.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_*]+$`
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	Types []string `json:"types"`
+	// TypeSettings are settings of single resource types.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=type
+	TypeSettings []TypeSettings `json:"typeSettings,omitempty"`
+}
+
+// TypeSettings are settings of one resource type.
+type TypeSettings struct {
+	// Type is the name of the resource type.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9_]+$`
+	// +kubebuilder:validation:MaxLength=128
+	Type string `json:"type"`
+	// ConnectionKeys are computed attributes that connection Secrets have beside the sensitive ones, such as endpoint and port.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_]+$`
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	ConnectionKeys []string `json:"connectionKeys,omitempty"`
+}
+
+// A TerraformProviderStatus is what is known of a provider.
+type TerraformProviderStatus struct {
+	xpv1.ConditionedStatus `json:",inline"`
+	// Binary is the path of the binary in use.
+	// +optional
+	Binary string `json:"binary,omitempty"`
+	// Version of the provider, where the mirror tells it.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Protocol is the version of Terraform's plugin protocol that the provider speaks.
+	// +optional
+	Protocol int `json:"protocol,omitempty"`
+	// Available is how many resource types the provider has.
+	// +optional
+	Available int `json:"available,omitempty"`
+	// Kinds are the resource types that are served, with their kinds.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Kinds []ServedKind `json:"kinds,omitempty"`
+}
+
+// A ServedKind is the kind of a resource type.
+type ServedKind struct {
+	// Type is the name of the resource type.
+	Type string `json:"type"`
+	// Kind of the managed resources.
+	Kind string `json:"kind"`
+}
+
+// A TerraformProvider makes resource types of a Terraform provider managed kinds: postgresql_database of the TerraformProvider postgresql
+// becomes Database of postgresql.tf.bowline.dev, and of postgresql.tf.m.bowline.dev in namespaces. The provider's binary runs unmodified, one
+// process for each ProviderConfig in use.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=tfp,categories=terraform
+// +kubebuilder:printcolumn:name="VERSION",type="string",JSONPath=".status.version"
+// +kubebuilder:printcolumn:name="KINDS",type="string",JSONPath=".status.kinds[*].kind"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z][a-z0-9-]{0,30}$')",message="the name is part of the groups of kinds: use the provider's own, of lower case letters, digits and hyphens, at most 31"
+// +bowline:platform
+type TerraformProvider struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec TerraformProviderSpec `json:"spec"`
+	// +optional
+	Status TerraformProviderStatus `json:"status,omitempty"`
+}

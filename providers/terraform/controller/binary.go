@@ -1,0 +1,140 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-version"
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+)
+
+// defaultHost is that of sources without one.
+const defaultHost = "registry.terraform.io"
+
+// A binary is that of a provider.
+type binary struct {
+	path    string
+	version string // empty where nothing tells it
+}
+
+// find returns the binary that a spec names, in folders. Nothing outside of them is run: who writes TerraformProviders is no administrator
+// of the machine.
+func find(spec v1alpha1.TerraformProviderSpec, folders []string) (found binary, err error) {
+	if len(folders) == 0 {
+		return found, errors.New("no folder of Terraform providers is configured: start the controllers with --terraform-plugins FOLDER")
+	}
+	if spec.Path != "" {
+		found, err = findPath(spec.Path, folders)
+	} else {
+		found, err = findSource(spec.Source, spec.Version, folders)
+	}
+	if err != nil {
+		return found, err
+	}
+	return found, check(found.path, spec.Checksums)
+}
+
+func findPath(name string, folders []string) (binary, error) {
+	for _, folder := range folders {
+		path := name
+		if !filepath.IsAbs(name) {
+			path = filepath.Join(folder, name)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		inside, err := filepath.EvalSymlinks(folder)
+		if err != nil {
+			continue
+		}
+		below, err := filepath.Rel(inside, real)
+		if info, failed := os.Stat(real); err == nil && failed == nil && filepath.IsLocal(below) && info.Mode().IsRegular() {
+			return binary{path: real}, nil
+		}
+	}
+	return binary{}, fmt.Errorf("there is no file %q in the folders of Terraform providers (%s): put the binary there, or correct spec.path",
+		name, strings.Join(folders, ", "))
+}
+
+// findSource looks for the newest version that satisfies a constraint in filesystem mirrors, each with unpacked packages:
+// HOST/NAMESPACE/TYPE/VERSION/OS_ARCH.
+func findSource(source, constraint string, folders []string) (newest binary, err error) {
+	wanted, err := version.NewConstraint(constraint)
+	if err != nil {
+		return newest, fmt.Errorf("spec.version %q is no constraint of versions: use one such as \"~> 5.0\" or \"5.100.0\"", constraint)
+	}
+	parts := strings.Split(source, "/")
+	if len(parts) == 2 {
+		parts = append([]string{defaultHost}, parts...)
+	}
+	platform := runtime.GOOS + "_" + runtime.GOARCH
+	var have version.Collection
+	for _, folder := range folders {
+		base := filepath.Join(append([]string{folder}, parts...)...)
+		entries, _ := os.ReadDir(base) // a folder without the provider
+		for _, entry := range entries {
+			v, err := version.NewVersion(entry.Name())
+			if err != nil {
+				continue
+			}
+			files, _ := filepath.Glob(filepath.Join(base, entry.Name(), platform, "terraform-provider-"+parts[2]+"*"))
+			if len(files) == 0 {
+				continue
+			}
+			have = append(have, v)
+			if wanted.Check(v) && (newest.path == "" || v.GreaterThan(version.Must(version.NewVersion(newest.version)))) {
+				newest = binary{path: files[0], version: entry.Name()}
+			}
+		}
+	}
+	if newest.path != "" {
+		return newest, nil
+	}
+	slices.SortFunc(have, func(a, b *version.Version) int { return a.Compare(b) })
+	what := "there is none for " + platform
+	if len(have) > 0 {
+		what = fmt.Sprintf("there is %v", have)
+	}
+	return newest, fmt.Errorf("no version of %s satisfies %q in the folders of Terraform providers (%s): %s. Put its unpacked package into "+
+		"FOLDER/%s/VERSION/%s, as `terraform providers mirror` and unzip do, or correct spec.version",
+		source, constraint, strings.Join(folders, ", "), what, strings.Join(parts, "/"), platform)
+}
+
+// check fails for a binary that has none of the checksums, if there are any.
+func check(path string, checksums []string) error {
+	if len(checksums) == 0 {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return err
+	}
+	sums := []string{"sha256:" + hex.EncodeToString(hash.Sum(nil))}
+	if of, err := dirhash.HashDir(filepath.Dir(path), "", dirhash.Hash1); err == nil {
+		sums = append(sums, of)
+	}
+	if !slices.ContainsFunc(sums, func(sum string) bool { return slices.Contains(checksums, sum) }) {
+		return fmt.Errorf("%s has the checksums %s, and spec.checksums has other ones: install the release that they are for, or correct them",
+			path, strings.Join(sums, " and "))
+	}
+	return nil
+}
