@@ -4,6 +4,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type client struct {
 func (c *client) UseSecretInputs(values map[string][]byte) {
 	c.secrets = objects.Union(c.secrets, values)
 }
+
+// OneTimeKeys has none: the state has whatever an answer contained.
+func (c *client) OneTimeKeys() []string { return nil }
 
 // SecretValues are the credentials of the provider, and what the state has of secrets.
 func (c *client) SecretValues() [][]byte {
@@ -139,7 +143,7 @@ func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 	if err != nil || stored == nil || !stored.Tainted {
 		return err
 	}
-	part, err := c.prior(ctx, mg)
+	part, err := c.upgraded(ctx, stored)
 	if err == nil {
 		c.found, err = c.Client.Read(ctx, c.Resource, part)
 	}
@@ -212,13 +216,13 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 
 // save stores a state, and then removes it from the journal.
 func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, tainted bool) error {
-	stored := &state.State{Type: c.Resource.Type, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
+	stored := &state.State{Type: c.Resource.Type, Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
 	if !s.Value.IsNull() {
 		value, err := json.Marshal(s.Value, c.Schema.Block.Type())
 		if err != nil {
 			return fmt.Errorf("encoding the state: %w", err)
 		}
-		stored.Value = value
+		stored.Value, stored.Name = value, cmp.Or(stored.Name, c.nameOf(mg, s.Value))
 	}
 	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
 		return failure.OutcomeUnknown(err)

@@ -4,11 +4,25 @@
 package external_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -30,14 +44,245 @@ func TestLife(t *testing.T) {
 			t.Errorf("the connection Secret has %d keys, and no password", len(secret.Data))
 		}
 		s.edit(north, func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
+		s.hasSize(id, 3)
 		s.ready(north)
-		if size := s.files("berth")[id]["size"]; size != 3.0 {
-			t.Errorf("after a change the size is %v", size)
-		}
 		s.delete(north)
 		s.gone(north)
 		if files := s.files("berth"); len(files) != 0 {
 			t.Errorf("after the deletion there is %v", files)
 		}
+	})
+}
+
+func (s *stage) hasSize(id string, want float64) {
+	s.t.Helper()
+	s.Eventually(s.t, "the size is as declared", func(context.Context) error {
+		if size := s.files("berth")[id]["size"]; size != want {
+			return fmt.Errorf("it is %v", size)
+		}
+		return nil
+	})
+}
+
+// Controllers that are asked to end have the provider end its change, and the next ones continue without a person.
+func TestStoppedControllers(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		s.faults(map[string]any{"verb": "create", "when": "after", "do": "hang"})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.Eventually(t, "the provider creates it", func(context.Context) error {
+			if len(s.files("berth")) == 0 {
+				return errors.New("it does not")
+			}
+			return nil
+		})
+		s.faults()
+		stop()
+		s.run()
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+	})
+}
+
+// A creation that the provider did not answer waits for a person, who tells what it made.
+func TestInterruptedCreation(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.faults(map[string]any{"verb": "create", "when": "after", "do": "exit", "times": 1})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.eventually(north, "it waits for a person", func() error {
+			if got := xpv1.FailureOf(north).Reason; got != failure.CreateInterrupted {
+				return fmt.Errorf("its failure is %s: %s", got, north.GetCondition(xpv1.TypeSynced).Message)
+			}
+			return nil
+		})
+		files := s.files("berth")
+		if len(files) != 1 {
+			t.Fatalf("outside there is %v", files)
+		}
+		for id := range files {
+			s.edit(north, func(map[string]any) {
+				meta.SetExternalName(north, id)
+				annotations := north.GetAnnotations()
+				delete(annotations, meta.AnnotationKeyExternalCreatePending)
+				north.SetAnnotations(annotations)
+			})
+		}
+		s.ready(north)
+		if n := len(s.files("berth")); n != 1 {
+			t.Errorf("then there are %d", n)
+		}
+	})
+}
+
+// A part that a creation left behind is deleted before the next attempt, and with the object.
+func TestPartlyCreated(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+		s.faults(map[string]any{"verb": "create", "do": "taint"})
+		south := s.berth("south", 2)
+		s.create(south)
+		s.eventually(south, "it fails", func() error {
+			if s.calls("create") < 4 {
+				return errors.New("it is not tried again")
+			}
+			return nil
+		})
+		s.delete(south)
+		s.gone(south)
+		if n := len(s.files("berth")); n != 1 {
+			t.Errorf("then there are %d", n)
+		}
+	})
+}
+
+// A field whose change needs another resource is never changed: the object names it, and heals when it is set back.
+func TestFixedField(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		s.edit(north, func(o map[string]any) { set(o, "south", "spec", "forProvider", "name") })
+		s.eventually(north, "it reports the field", func() error {
+			c := north.GetCondition(xpv1.TypeSynced)
+			if c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, "name") {
+				return fmt.Errorf("%s: %s", c.Reason, c.Message)
+			}
+			return nil
+		})
+		s.edit(north, func(o map[string]any) { set(o, "north", "spec", "forProvider", "name") })
+		s.ready(north)
+		if s.calls("create") != 1 || s.calls("delete") != 0 {
+			t.Errorf("%d were created, %d deleted", s.calls("create"), s.calls("delete"))
+		}
+	})
+}
+
+// What is changed outside is changed back, and what is deleted outside is not created again without permission.
+func TestDrift(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		id := meta.GetExternalName(north)
+		path := filepath.Join(s.folder, s.program+"_berth", id+".json")
+		object := s.files("berth")[id]
+		object["size"] = 1
+		content, err := json.Marshal(object)
+		s.must(err)
+		s.must(os.WriteFile(path, content, 0o600))
+		s.hasSize(id, 2)
+		s.ready(north)
+		s.must(os.Remove(path))
+		s.eventually(north, "it is reported lost", func() error {
+			if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost {
+				return fmt.Errorf("its failure is %s", got)
+			}
+			return nil
+		})
+		if s.calls("create") != 1 {
+			t.Error("it was created again")
+		}
+	})
+}
+
+// An existing resource is observed by its import id, and nothing is changed about it.
+func TestObserveOnly(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		watcher := s.object("Berth", "watcher", map[string]any{"managementPolicies": []any{"Observe"}, "forProvider": map[string]any{}})
+		meta.SetExternalName(watcher, meta.GetExternalName(north))
+		s.create(watcher)
+		s.ready(watcher)
+		if size, _, _ := kube.NestedFieldNoCopy(watcher.Object, "status", "atProvider", "size"); fmt.Sprint(size) != "2" {
+			t.Errorf("it shows the size %v", size)
+		}
+		updates := s.calls("update")
+		s.delete(watcher)
+		s.gone(watcher)
+		if s.calls("update") != updates || len(s.files("berth")) != 1 {
+			t.Error("it was changed")
+		}
+	})
+}
+
+// An unchanged object costs no request to the API server.
+func TestIdle(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		var requests atomic.Int64
+		s.run(func(c *rest.Config) *rest.Config {
+			c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Query().Get("watch") == "" {
+						requests.Add(1)
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			return c
+		})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		s.Eventually(t, "ten polls without a request", func(context.Context) error {
+			before, polls := requests.Load(), s.calls("read")
+			s.Eventually(t, "ten polls", func(context.Context) error {
+				if s.calls("read") < polls+10 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			if n := requests.Load() - before; n != 0 {
+				return fmt.Errorf("%d requests", n)
+			}
+			return nil
+		})
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Secrets reach the provider, and no message has them.
+func TestSecrets(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.must(os.WriteFile(filepath.Join(s.folder, "token"), []byte("the-right-token"), 0o600))
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "token"}, Data: map[string][]byte{"token": []byte("a-wrong-token")}}
+		s.must(s.Client.Create(t.Context(), secret))
+		config := s.object("ProviderConfig", "default", nil)
+		s.edit(config, func(o map[string]any) {
+			set(o, map[string]any{"folder": s.folder, "leak": true,
+				"tokenSecretRef": map[string]any{"namespace": s.Namespace, "name": "token", "key": "token"}}, "spec", "configuration")
+		})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.eventually(north, "the wrong token is refused", func() error {
+			c := north.GetCondition(xpv1.TypeSynced)
+			if c.Status != corev1.ConditionFalse {
+				return errors.New("it is not")
+			}
+			if strings.Contains(c.Message, "a-wrong-token") {
+				t.Errorf("the message has the token: %s", c.Message)
+			}
+			return nil
+		})
+		before := secret.DeepCopy()
+		secret.Data["token"] = []byte("the-right-token")
+		s.must(s.Client.Patch(t.Context(), secret, client.MergeFrom(before)))
+		s.ready(north)
 	})
 }

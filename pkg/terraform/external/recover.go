@@ -27,7 +27,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	switch {
 	case err != nil:
 		return c.NoState(), err
-	case stored == nil:
+	case stored == nil, stored.Name != meta.GetExternalName(mg): // also where a person chose another one
 		return c.imported(ctx, mg)
 	case stored.Deleted():
 		return c.NoState(), nil

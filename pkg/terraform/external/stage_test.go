@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +36,10 @@ import (
 
 func TestMain(m *testing.M) {
 	journal.Main()
+	ctrl.SetLogger(logr.Discard())
+	if os.Getenv(variableControllers) != "" {
+		os.Exit(m.Run())
+	}
 	os.Exit(controlplanetest.Main(m))
 }
 
@@ -56,11 +61,7 @@ func newStage(t *testing.T, program string) *stage {
 	t.Helper()
 	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes")}
 	s.name = program + "-" + s.Namespace[max(0, len(s.Namespace)-20):]
-	process, err := plugin.Start(t.Context(), plugin.Command{Path: mirror.Program(t, program)})
-	s.must(err)
-	defer process.Close()
-	s.schemas, err = process.Schemas(t.Context(), func(name string) bool { return true })
-	s.must(err)
+	s.readSchemas()
 	definitions, err := kinds.ConfigDefinitions(s.name, s.schemas.Provider)
 	s.must(err)
 	for _, name := range types {
@@ -75,6 +76,16 @@ func newStage(t *testing.T, program string) *stage {
 	return s
 }
 
+// readSchemas asks a process of the provider for its schemas.
+func (s *stage) readSchemas() {
+	s.t.Helper()
+	process, err := plugin.Start(s.t.Context(), plugin.Command{Path: mirror.Program(s.t, s.program)})
+	s.must(err)
+	defer process.Close()
+	s.schemas, err = process.Schemas(s.t.Context(), func(string) bool { return true })
+	s.must(err)
+}
+
 func (s *stage) must(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -85,7 +96,7 @@ func (s *stage) must(err error) {
 // run runs the controllers in a process of their own, as far as its memory is concerned, until stop.
 func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	s.t.Helper()
-	config := s.Config
+	config := rest.CopyConfig(s.Config)
 	for _, w := range wrap {
 		config = w(config)
 	}
@@ -125,7 +136,7 @@ func (s *stage) object(kind, name string, spec map[string]any) *unstructured.Man
 
 func (s *stage) berth(name string, size int64) *unstructured.Managed {
 	return s.object("Berth", name, map[string]any{
-		"forProvider":               map[string]any{"name": name, "size": size},
+		"forProvider":                map[string]any{"name": name, "size": size},
 		"writeConnectionSecretToRef": map[string]any{"namespace": s.Namespace, "name": name},
 	})
 }
@@ -172,15 +183,17 @@ func (s *stage) eventually(o *unstructured.Managed, what string, check func() er
 func (s *stage) ready(all ...*unstructured.Managed) {
 	s.t.Helper()
 	for _, o := range all {
-		s.eventually(o, o.GetName()+" is ready", func() error {
-			for _, of := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
-				if c := o.GetCondition(of); c.Status != corev1.ConditionTrue || c.ObservedGeneration != o.GetGeneration() {
-					return fmt.Errorf("%s: %s: %s", c.Type, c.Reason, c.Message)
-				}
-			}
-			return nil
-		})
+		s.eventually(o, o.GetName()+" is ready", func() error { return s.isReady(o) })
 	}
+}
+
+func (s *stage) isReady(o *unstructured.Managed) error {
+	for _, of := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+		if c := o.GetCondition(of); c.Status != corev1.ConditionTrue || c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Errorf("%s: %s: %s", c.Type, c.Reason, c.Message)
+		}
+	}
+	return nil
 }
 
 func (s *stage) delete(all ...*unstructured.Managed) {

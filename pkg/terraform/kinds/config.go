@@ -130,7 +130,7 @@ func (r *reader) scalar(s shape, at string, from any) cty.Value {
 			return number(v)
 		}
 	}
-	return r.fail(s, at, "must be a %s", s.cty.FriendlyName())
+	return r.fail(s, at, "must be %s", s.expected())
 }
 
 // secret returns the value of a Secret.
@@ -145,22 +145,29 @@ func (r *reader) secret(s shape, at string) cty.Value {
 		}
 		return cty.StringVal(string(data))
 	}
-	within, expected := &reader{within: true}, "JSON as the Terraform type has it"
+	within := &reader{within: true}
+	value := s.unset()
 	var from any
 	if err := utiljson.Unmarshal(data, &from); err != nil {
 		within.errs = []error{err}
-	}
-	if s.form == scalar {
-		expected = "a " + s.cty.FriendlyName()
-	}
-	value := s.unset()
-	if from != nil {
+	} else if from != nil {
 		value = within.value(s, "", from)
 	}
 	if len(within.errs) > 0 { // which may have parts of the value
-		return r.fail(s, at, "selects a value that is not %s: correct it in the Secret", expected)
+		return r.fail(s, at, "selects a value that is not %s: correct it in the Secret", s.expected())
 	}
 	return value
+}
+
+// expected is what a value should be, for people.
+func (s shape) expected() string {
+	switch {
+	case s.form != scalar:
+		return "JSON as the Terraform type has it"
+	case s.cty == cty.Bool:
+		return "true or false"
+	}
+	return "a " + s.cty.FriendlyName()
 }
 
 // number keeps decimal fractions as they are written, as Terraform does.

@@ -24,6 +24,8 @@ const AnnotationKeyResourceType = "terraform.bowline.dev/resource-type"
 // configLabel has the group of the provider configurations of a definition's objects (N29).
 const configLabel = "bowline.dev/provider-config"
 
+const longestWarning = 256 // the API server refuses longer ones
+
 // Kinds of the templates.
 const (
 	clusterTemplate = "Resource"
@@ -40,34 +42,33 @@ func Definitions(provider, resourceType string, s *schema.Schema) ([]*apiextensi
 	both := []*apiextensionsv1.CustomResourceDefinition{templates[clusterTemplate], templates[localTemplate]}
 	for _, d := range both {
 		place(d, provider, "managed", d.Spec.Scope, Names(provider, resourceType))
-		d.Labels = map[string]string{configLabel: d.Spec.Group}
+		d.Labels[configLabel] = d.Spec.Group
 		d.Annotations = map[string]string{AnnotationKeyResourceType: resourceType}
-		d.Spec.Versions[0] = completeVersion(d, provider, resourceType, s.Block)
+		complete(d, provider, resourceType, s.Block)
 	}
 	return both, nil
 }
 
-func completeVersion(d *apiextensionsv1.CustomResourceDefinition, provider, resourceType string, b *schema.Block) apiextensionsv1.CustomResourceDefinitionVersion {
-	version := d.Spec.Versions[0]
+func complete(d *apiextensionsv1.CustomResourceDefinition, provider, resourceType string, b *schema.Block) {
+	version := &d.Spec.Versions[0]
 	root, s := version.Schema.OpenAPIV3Schema, shapeOfBlock(b)
 	root.Description = shorten(fmt.Sprintf("%s is resource type %s of Terraform provider %s. %s", d.Spec.Names.Kind, resourceType, provider, b.Description))
 	if b.Deprecated {
 		version.Deprecated = true
-		version.DeprecationWarning = new(fmt.Sprintf("%s.%s is deprecated, as is %s of Terraform provider %s", d.Spec.Names.Kind, d.Spec.Group, resourceType, provider))
+		warning := fmt.Sprintf("Terraform provider %s has deprecated resource type %s", provider, resourceType)
+		version.DeprecationWarning = new(warning[:min(len(warning), longestWarning)])
 	}
-	secret := root.Properties["spec"].Properties["forProvider"].Properties["valueSecretRef"]
+	secret := selectorOf(d)
 	edit(root, func(spec *openAPI) {
 		edit(spec, writer{forProvider, secret}.fill(s), "forProvider")
 		edit(spec, writer{initProvider, secret}.fill(s), "initProvider")
 		for _, f := range s.fields() {
-			if rule := requiredRule(f); f.required && rule != "" {
-				spec.XValidations = append(spec.XValidations, apiextensionsv1.ValidationRule{Rule: rule, Message: "spec.forProvider." + f.name +
-					" is required, there or in spec.initProvider, or by spec.references, unless managementPolicies exclude Create and Update"})
+			if f.required && celName(f.name) != "" && (f.secret || f.hasType()) { // rules cannot name others
+				spec.XValidations = append(spec.XValidations, requiredRule(f))
 			}
 		}
 	}, "spec")
 	edit(root, writer{part: atProvider}.fill(s), "status", "atProvider")
-	return version
 }
 
 // ConfigDefinitions returns the definitions of a provider's configuration: ProviderConfig for cluster-scoped kinds, and ProviderConfig and
@@ -77,7 +78,8 @@ func ConfigDefinitions(provider string, s *schema.Schema) ([]*apiextensionsv1.Cu
 	if err != nil {
 		return nil, err
 	}
-	local := templates[localTemplate].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"].Properties["valueSecretRef"]
+	selectors := map[apiextensionsv1.ResourceScope]openAPI{
+		apiextensionsv1.ClusterScoped: selectorOf(templates[clusterTemplate]), apiextensionsv1.NamespaceScoped: selectorOf(templates[localTemplate])}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, of := range []struct {
 		kind         string
@@ -95,27 +97,30 @@ func ConfigDefinitions(provider string, s *schema.Schema) ([]*apiextensionsv1.Cu
 		root := d.Spec.Versions[0].Schema.OpenAPIV3Schema
 		root.Description = fmt.Sprintf("A %s configures Terraform provider %s. Managed resources refer to it by name; the default is the one "+
 			`named "default".`, of.kind, provider)
-		edit(root, func(spec *openAPI) { completeConfig(spec, s.Block, of.scope, local) }, "spec")
+		edit(root, func(spec *openAPI) { completeConfig(spec, s.Block, selectors[of.scope]) }, "spec")
 		all = append(all, d)
 	}
 	return all, nil
 }
 
-func completeConfig(spec *openAPI, b *schema.Block, scope apiextensionsv1.ResourceScope, local openAPI) {
+func completeConfig(spec *openAPI, b *schema.Block, selector openAPI) {
 	// Most providers have their credentials in the configuration.
 	spec.Required = slices.DeleteFunc(spec.Required, func(name string) bool { return name == "credentials" })
 	edit(spec, func(c *openAPI) { c.Default = &apiextensionsv1.JSON{Raw: []byte(`{"source":"None"}`)} }, "credentials")
-	secret := spec.Properties["files"].Items.Schema.Properties["secretRef"]
-	if scope == apiextensionsv1.NamespaceScoped {
-		secret = local
-		for _, name := range []string{"environment", "files"} {
-			spec.Properties[name].Items.Schema.Properties["secretRef"] = local
-		}
+	for _, name := range []string{"environment", "files"} {
+		edit(spec.Properties[name].Items.Schema, func(ref *openAPI) { ref.Properties, ref.Required = selector.Properties, selector.Required }, "secretRef")
 	}
-	edit(spec, writer{configuration, secret}.fill(shapeOfBlock(b)), "configuration")
+	edit(spec, writer{configuration, selector}.fill(shapeOfBlock(b)), "configuration")
 	if len(spec.Properties["configuration"].Required) > 0 {
 		spec.Required = append(spec.Required, "configuration")
 	}
+}
+
+// selectorOf returns the schema of references to Secrets that a template has.
+func selectorOf(template *apiextensionsv1.CustomResourceDefinition) openAPI {
+	selector := template.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"].Properties["valueSecretRef"]
+	selector.Description = ""
+	return selector
 }
 
 // loadTemplates returns the definitions of package template by their kinds.
@@ -167,22 +172,21 @@ func edit(o *openAPI, change func(*openAPI), names ...string) {
 	o.Properties[names[0]] = property
 }
 
-// requiredRule returns the rule of a spec that requires a field. There is none for a field of any type, which rules cannot name.
-func requiredRule(f field) string {
-	name := celName(f.name)
-	if name == "" || !f.secret && !f.hasType() {
-		return ""
-	}
+// requiredRule returns the rule of a spec that requires a field.
+func requiredRule(f field) apiextensionsv1.ValidationRule {
 	rule := fmt.Sprintf("!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || has(self.forProvider.%[1]s) || "+
-		"self.?initProvider.?%[1]s.hasValue()", name)
-	if f.secret {
-		return rule
+		"self.?initProvider.?%[1]s.hasValue()", celName(f.name))
+	places := "there or in spec.initProvider"
+	if !f.secret {
+		places = "there, in spec.initProvider or by spec.references"
+		refers := fmt.Sprintf("r.field == '%s'", f.name)
+		if f.form != scalar {
+			refers += fmt.Sprintf(" || r.field.startsWith('%[1]s.') || r.field.startsWith('%[1]s[')", f.name)
+		}
+		rule += " || has(self.references) && self.references.exists(r, " + refers + ")"
 	}
-	refers := fmt.Sprintf("r.field == '%s'", f.name)
-	if f.form != scalar {
-		refers += fmt.Sprintf(" || r.field.startsWith('%[1]s.') || r.field.startsWith('%[1]s[')", f.name)
-	}
-	return rule + " || has(self.references) && self.references.exists(r, " + refers + ")"
+	return apiextensionsv1.ValidationRule{Rule: rule, Message: "spec.forProvider." + f.name + " is required, " + places +
+		", unless managementPolicies exclude Create and Update"}
 }
 
 var celIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

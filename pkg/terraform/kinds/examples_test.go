@@ -78,6 +78,9 @@ func berth() *schema.Block {
 	}
 }
 
+// unusual has collections of any type, of which there are no random values.
+const unusual = "reef_unusual"
+
 // nasty are types that an API server may refuse.
 func nasty() map[string]*schema.Block {
 	reserved := &schema.Block{}
@@ -86,11 +89,15 @@ func nasty() map[string]*schema.Block {
 		"api-key", "x.y", "items", "properties", "type", "has", "size", "string", "int", "int64"} {
 		reserved.Attributes = append(reserved.Attributes, attribute(name, cty.String, required))
 	}
-	anything := &schema.Block{}
-	for i, t := range []cty.Type{cty.DynamicPseudoType, cty.List(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType), cty.Tuple([]cty.Type{cty.String, cty.Bool}),
-		cty.List(cty.Map(cty.Set(cty.Number))), cty.Object(map[string]cty.Type{"any": cty.DynamicPseudoType}), cty.EmptyObject, cty.EmptyTuple} {
-		anything.Attributes = append(anything.Attributes, attribute(fmt.Sprintf("value_%c", 'a'+i), t, required))
+	ofType := func(types ...cty.Type) *schema.Block {
+		b := &schema.Block{}
+		for i, t := range types {
+			b.Attributes = append(b.Attributes, attribute(fmt.Sprintf("value_%c", 'a'+i), t, required))
+		}
+		return b
 	}
+	anything := ofType(cty.DynamicPseudoType, cty.Tuple([]cty.Type{cty.String, cty.Bool}), cty.List(cty.Map(cty.Set(cty.Number))),
+		cty.Object(map[string]cty.Type{"any": cty.DynamicPseudoType}), cty.EmptyObject, cty.EmptyTuple)
 	deep := &schema.Block{Attributes: []*schema.Attribute{attribute("leaf", cty.String, required)}}
 	for i := range 12 {
 		deep = &schema.Block{Blocks: []*schema.NestedBlock{{Name: fmt.Sprintf("level_%c", 'a'+i), Nesting: schema.List, MinItems: 1, MaxItems: i % 2, Block: deep}}}
@@ -100,7 +107,9 @@ func nasty() map[string]*schema.Block {
 		described.Attributes = append(described.Attributes, attribute(fmt.Sprintf("field_%c%c", 'a'+i/20, 'a'+i%20), cty.String, required, sensitive,
 			func(a *schema.Attribute) { a.Description = strings.Repeat("A long sentence, with an end. ", 100) }))
 	}
-	return map[string]*schema.Block{"reef_berth": berth(), "reef_reserved": reserved, "reef_anything": anything, "reef_deep": deep, "reef_described": described,
+	return map[string]*schema.Block{"reef_berth": berth(), "reef_reserved": reserved, "reef_anything": anything,
+		unusual: ofType(cty.List(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType)), "reef_deep": deep, "reef_described": described,
+
 		"reef_empty": {}, "reef_prefix_list": {}, "reef_" + strings.Repeat("long_", 20) + "name": {}}
 }
 

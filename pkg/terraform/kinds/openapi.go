@@ -29,7 +29,7 @@ const (
 // A writer writes the OpenAPI schema of a part.
 type writer struct {
 	part   part
-	secret openAPI // of references to Secrets
+	secret openAPI // of references to Secrets, without a description
 }
 
 // object returns the schema of an object. It is one of many if it is in a collection that may have several.
@@ -67,12 +67,15 @@ func (s shape) mayBeReferred() bool {
 
 func (w writer) field(f field, many bool) openAPI {
 	var o openAPI
-	if f.secret {
-		o = *w.secret.DeepCopy()
-	} else {
+	switch {
+	case !f.secret:
 		o = w.shape(f.shape, many || f.max != 1)
+	case f.form == scalar && f.cty == cty.String:
+		o = w.secret
+	default:
+		o, f.description = w.secret, "The Secret has "+f.expected()+". "+f.description
 	}
-	if f.form == list || f.form == set {
+	if !f.secret && (f.form == list || f.form == set) {
 		if f.min > 0 && (w.part == forProvider || w.part == configuration) {
 			o.MinItems = new(int64(f.min))
 		}
@@ -130,5 +133,8 @@ func shorten(description string) string {
 	if end := strings.LastIndex(short, ". "); end > 0 {
 		return short[:end+1]
 	}
-	return strings.TrimRightFunc(short[:max(strings.LastIndexByte(short, ' '), 0)], unicode.IsPunct) + " …"
+	if end := strings.LastIndexByte(short, ' '); end > 0 {
+		short = short[:end]
+	}
+	return strings.TrimRightFunc(short, unicode.IsPunct) + " …"
 }

@@ -107,9 +107,17 @@ func TestServerStoresWhatObjectsDeclareAndShow(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	provider := providerOf(env)
+	var w warnings
+	env.Config.WarningHandlerWithContext = &w
+	var err error
+	if env.Client, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme}); err != nil {
+		t.Fatal(err)
+	}
 	blocks := map[string]*schema.Block{}
 	var all []*apiextensionsv1.CustomResourceDefinition
-	for resourceType, b := range public(16) {
+	types := public(16)
+	delete(types, unusual)
+	for resourceType, b := range types {
 		resourceType = strings.Replace(resourceType, "reef", provider, 1)
 		blocks[resourceType] = b
 		all = append(all, definitions(t, provider, resourceType, b)...)
@@ -141,6 +149,18 @@ func TestServerStoresWhatObjectsDeclareAndShow(t *testing.T) {
 			t.Errorf("%s: -shown +stored:\n%s", d.Name, diff)
 		}
 	}
+	deprecated := "Terraform provider " + provider + " has deprecated resource type " + provider + "_described"
+	if !strings.Contains(strings.Join(w, "\n"), deprecated) {
+		t.Errorf("warnings are %q, want %q", w, deprecated)
+	}
+}
+
+// warnings are those of the API server.
+type warnings []string
+
+// HandleWarningHeaderWithContext satisfies rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	*w = append(*w, text)
 }
 
 // withoutNamespace removes the namespaces of Secrets.
@@ -175,7 +195,8 @@ func TestServerRequiresFields(t *testing.T) {
 		return []any{item}
 	}
 	complete := func() map[string]any {
-		return map[string]any{"name": "b", "maxSize": int64(1), "namespace": "n", "passwordSecretRef": secret, "scaling": scaling("minSize", "desiredSize")}
+		return map[string]any{"name": "b", "maxSize": int64(1), "namespace": "n", "passwordSecretRef": secret, "scaling": scaling("minSize", "desiredSize"),
+			"option": []any{map[string]any{}, map[string]any{}}}
 	}
 	without := func(field string) map[string]any {
 		rest := complete()
@@ -205,7 +226,7 @@ func TestServerRequiresFields(t *testing.T) {
 		"a block by reference":             {spec: map[string]any{"forProvider": without("scaling"), "references": refer("scaling[0].minSize")}},
 		"only observed":                    {spec: map[string]any{"forProvider": map[string]any{}, "managementPolicies": []any{"Observe"}}},
 		"a part of a block in another":     {spec: map[string]any{"forProvider": with("scaling", scaling("minSize")), "initProvider": map[string]any{"scaling": scaling("desiredSize")}}},
-		"too many blocks":                  {spec: map[string]any{"forProvider": with("scaling", append(scaling(), scaling()...))}, want: "must have at most 1 items"},
+		"too many blocks":                  {spec: map[string]any{"forProvider": with("scaling", append(scaling(), scaling()...))}, want: "must have at most 1 item"},
 		"too few blocks":                   {spec: map[string]any{"forProvider": with("option", []any{map[string]any{}})}, want: "should have at least 2 items"},
 		"a field of one of many blocks":    {spec: map[string]any{"forProvider": with("ingress", []any{map[string]any{"authTokenSecretRef": secret}})}, want: "fromPort: Required"},
 		"a secret of one of many blocks":   {spec: map[string]any{"forProvider": with("ingress", []any{map[string]any{"fromPort": int64(1)}})}, want: "authTokenSecretRef: Required"},

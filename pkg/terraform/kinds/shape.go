@@ -140,12 +140,12 @@ func (f field) plainName() string {
 func (s shape) fields() []field {
 	fields := make([]field, 0, len(s.block.Attributes)+len(s.block.Blocks))
 	for _, a := range s.block.Attributes {
-		fields = append(fields, field{shape: shapeOfAttribute(a), attribute: a.Name, description: describe(a), required: a.Required,
-			input: a.Required || a.Optional, secret: a.Sensitive || a.WriteOnly})
+		fields = append(fields, field{shape: shapeOfAttribute(a), attribute: a.Name, required: a.Required, input: a.Required || a.Optional,
+			secret: a.Sensitive || a.WriteOnly, description: describe(a.Description, a.Deprecated, a.DeprecationMessage)})
 	}
 	for _, n := range s.block.Blocks {
-		fields = append(fields, field{shape: shapeOfNested(n), attribute: n.Name, description: n.Block.Description, input: true,
-			required: n.MinItems > 0, min: n.MinItems, max: n.MaxItems})
+		fields = append(fields, field{shape: shapeOfNested(n), attribute: n.Name, required: n.MinItems > 0, input: true,
+			min: n.MinItems, max: n.MaxItems, description: describe(n.Block.Description, n.Block.Deprecated, "")})
 	}
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.attribute, b.attribute) })
 	taken := map[string]bool{}
@@ -166,13 +166,12 @@ func (s shape) fields() []field {
 	return fields
 }
 
-// A text of a deprecated attribute begins with that.
-func describe(a *schema.Attribute) string {
+func describe(text string, deprecated bool, instead string) string {
 	switch {
-	case !a.Deprecated:
-		return a.Description
-	case a.DeprecationMessage == "":
-		return "Deprecated. " + a.Description
+	case !deprecated:
+		return text
+	case instead == "":
+		return "Deprecated. " + text
 	}
-	return "Deprecated: " + a.DeprecationMessage + " " + a.Description
+	return "Deprecated: " + strings.TrimRight(instead, ". \n") + ". " + text
 }

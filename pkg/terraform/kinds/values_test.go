@@ -201,7 +201,7 @@ spec.forProvider.ingress[0].fromPort must be a number
 spec.forProvider.keysSecretRef selects a value that is not JSON as the Terraform type has it: correct it in the Secret
 spec.forProvider.maxSize must be a number
 spec.forProvider.name must be a string
-spec.forProvider.open must be a bool
+spec.forProvider.open must be true or false
 spec.forProvider.pair must be a list of 2 elements
 spec.forProvider.passwordSecretRef selects a value that is no text: Terraform providers take UTF-8 only, so encode it, for example as base64
 spec.forProvider.pinSecretRef selects a value that is not a number: correct it in the Secret

@@ -43,6 +43,7 @@ const (
 // The keys of the Secrets. keyState and keyPrivate are the provider's own.
 const (
 	keyType     = "type"
+	keyName     = "externalName"
 	keyState    = "state"
 	keyPrivate  = "private"
 	keyIdentity = "identity"
@@ -54,6 +55,7 @@ const (
 // A State is what is stored of one external resource.
 type State struct {
 	Type          string          // the resource type
+	Name          string          // external name of what Value describes
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
 	Private       []byte
@@ -197,6 +199,9 @@ func (s *Store) Forget(ctx context.Context, of types.UID) error {
 
 func encode(s *State) map[string][]byte {
 	data := map[string][]byte{keyType: []byte(s.Type), keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
+	if s.Name != "" {
+		data[keyName] = []byte(s.Name)
+	}
 	if s.Value != nil {
 		data[keyState] = s.Value
 	}
@@ -220,7 +225,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
-	s := &State{Type: string(secret.Data[keyType]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
+	s := &State{Type: string(secret.Data[keyType]), Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates])}
 	if value, has := secret.Data[keyState]; has {
 		if !json.Valid(value) {

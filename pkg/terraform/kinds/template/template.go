@@ -28,7 +28,9 @@ type Resource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ResourceSpec   `json:"spec"`
+	// Spec is the desired state.
+	Spec ResourceSpec `json:"spec"`
+	// Status is the observed state.
 	Status ResourceStatus `json:"status,omitempty"`
 }
 
@@ -79,8 +81,10 @@ type LocalResource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   LocalResourceSpec `json:"spec"`
-	Status ResourceStatus    `json:"status,omitempty"`
+	// Spec is the desired state.
+	Spec LocalResourceSpec `json:"spec"`
+	// Status is the observed state.
+	Status ResourceStatus `json:"status,omitempty"`
 }
 
 // A LocalResourceSpec is the desired state of the resource.
@@ -215,6 +219,8 @@ type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ProviderConfigSpec        `json:"spec"`
+	// Spec is how the provider is run.
+	Spec ProviderConfigSpec `json:"spec"`
+	// Status is the observed state.
 	Status xpv1.ProviderConfigStatus `json:"status,omitempty"`
 }
