@@ -6,6 +6,7 @@ package provider
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,7 @@ import (
 
 type layout struct {
 	provider Provider
+	growing  *sync.RWMutex // guards kinds once controllers run
 	kinds    []part[Kind]
 	configs  []part[resource.ProviderConfig]
 	claims   []part[resource.Claim]
@@ -82,7 +84,20 @@ func addCore(s *runtime.Scheme) error {
 	return nil
 }
 
+// add adds a kind. It is false for one that is there.
+func (l *layout) add(kind part[Kind]) bool {
+	l.growing.Lock()
+	defer l.growing.Unlock()
+	if slices.ContainsFunc(l.kinds, func(k part[Kind]) bool { return k.gvk == kind.gvk }) {
+		return false
+	}
+	l.kinds = append(l.kinds, kind)
+	return true
+}
+
 func (l *layout) configGroup(managed schema.GroupKind) string {
+	l.growing.RLock()
+	defer l.growing.RUnlock()
 	for _, k := range l.kinds {
 		if k.gvk.GroupKind() == managed {
 			return k.configs

@@ -67,7 +67,9 @@ type Provider struct {
 	PropagatesSecrets bool
 	// RunsWorkloads makes the provider run the applications of targets (K80). One provider of an installation does it: the core.
 	RunsWorkloads bool
-	Options       []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
+	// Extend adds controllers that no kind needs, in one process of an installation. Default: none.
+	Extend  func(*Setup) error
+	Options []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
 	// Credentials offer environment variables and files of the process to ProviderConfigs. Default: none.
 	Credentials []credentials.Option
 	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to

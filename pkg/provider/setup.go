@@ -44,6 +44,9 @@ type Setup struct {
 	mgr     ctrl.Manager
 	clients *clients.Registry
 	metrics *telemetry.Metrics
+
+	options   []managed.ReconcilerOption              // of all kinds
+	protected map[string][]*providerconfig.Reconciler // by the group of the ProviderConfigs
 }
 
 // Manager is what the controllers are added to.
@@ -54,6 +57,7 @@ func (s *Setup) Clients() *clients.Registry { return s.clients }
 
 // addControllers also protects ProviderConfigs and their credentials while they are in use (N12, N29).
 func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
+	s.options, s.protected = o, map[string][]*providerconfig.Reconciler{}
 	shared := s.shared()
 	for _, k := range s.kinds {
 		if err := s.addKind(k, s.newReconciler(k, shared, o)); err != nil {
@@ -67,6 +71,7 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 		if err := r.SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err
 		}
+		s.protected[c.gvk.Group] = append(s.protected[c.gvk.Group], r)
 		if s.mine().OwnsRest() {
 			s.metrics.CountConfigs(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.object))
 		}
@@ -132,8 +137,13 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	return b.Complete(r)
 }
 
-// addClaims adds the controllers of claim kinds, classes, targets and Secrets, with their documented names (N21).
+// addClaims adds the controllers of claim kinds, classes, targets and Secrets, with their documented names (N21), and those of Extend.
 func (s *Setup) addClaims() error {
+	if s.provider.Extend != nil {
+		if err := s.provider.Extend(s); err != nil {
+			return err
+		}
+	}
 	for _, c := range s.claims {
 		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.whenUsed(c.gvk)); err != nil {
 			return err

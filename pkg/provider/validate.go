@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,7 +31,7 @@ func (p Provider) Validate() error {
 }
 
 func (p Provider) layout() (*layout, error) {
-	v := validator{layout: layout{provider: p}, scheme: runtime.NewScheme()}
+	v := validator{layout: layout{provider: p, growing: &sync.RWMutex{}}, scheme: runtime.NewScheme()}
 	if p.Name == "" {
 		v.mistake("it has no name: set Provider.Name")
 	}

@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,9 +34,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
@@ -73,7 +77,6 @@ type Reconciler struct {
 	secrets *credentials.Secrets
 	clients Clients // may be nil
 	kind    schema.GroupVersionKind
-	users   []schema.GroupVersionKind
 	counter *counter
 	owns    func(client.Object) bool
 
@@ -81,6 +84,11 @@ type Reconciler struct {
 	log      logr.Logger
 
 	pollInterval time.Duration
+
+	growing    sync.Mutex
+	users      []schema.GroupVersionKind
+	cache      cache.Cache
+	controller controller.Controller // once it is set up
 
 	states sync.Map // of *state by types.NamespacedName
 }
@@ -110,6 +118,17 @@ type Option func(*Reconciler)
 // keep it from being removed.
 func WithUsers(kinds ...schema.GroupVersionKind) Option {
 	return func(r *Reconciler) { r.users = append(r.users, kinds...) }
+}
+
+// AddUser adds a kind as WithUsers does, to a Reconciler that is set up, also while its manager runs.
+func (r *Reconciler) AddUser(kind schema.GroupVersionKind) error {
+	r.growing.Lock()
+	defer r.growing.Unlock()
+	if slices.Contains(r.users, kind) {
+		return nil
+	}
+	r.users = append(r.users, kind)
+	return r.controller.Watch(source.Kind(r.cache, unstructured.Example(r.client.Scheme(), kind), r.counter.handler()))
 }
 
 // WithSecrets sets the watches of the Secrets with credentials. Default: none; Secrets are then read in each pass.

@@ -110,7 +110,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return nil
 		}))
 	}
-	return errors.Join(b.Complete(r), mgr.Add(manager.RunnableFunc(r.begin)))
+	var err error
+	r.cache = mgr.GetCache()
+	r.controller, err = b.Build(r)
+	return errors.Join(err, mgr.Add(manager.RunnableFunc(r.begin)))
 }
 
 // begin is called once the process leads. It retries, each hour at last, until the Secrets of ProviderConfigs that were removed meanwhile
@@ -194,7 +197,9 @@ func (r *Reconciler) findUsers(ctx context.Context, config types.NamespacedName)
 // userKinds returns all kinds whose objects use ProviderConfigs of this group: those of WithUsers and those whose definitions
 // have the label.
 func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	r.growing.Lock()
 	kinds := slices.Clone(r.users)
+	r.growing.Unlock()
 	err := r.each(ctx, definitions, func(crd *kube.Unstructured) error {
 		kind, err := servedKind(crd)
 		if err != nil {

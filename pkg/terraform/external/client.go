@@ -30,8 +30,9 @@ import (
 
 // A client serves one pass over an object.
 type client struct {
-	*clients.Lease[*plugin.Provider]
+	*clients.Lease[*process]
 	*Type
+	plugin.Resource
 	secrets map[string][]byte // by the field that refers to them
 	found   plugin.State      // by the last Observe
 	nothing bool              // was made by the last creation, as its answer says
@@ -126,7 +127,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, called("planning", err)
 	}
-	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Type: c.Resource.Type, Creating: c.Journal.ID()}); err != nil {
+	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Type: c.Name, Creating: c.Journal.ID()}); err != nil {
 		return created, err
 	}
 	made, err := c.apply(ctx, mg, plan)
@@ -195,6 +196,9 @@ func (c *client) Delete(ctx context.Context, mg resource.Managed) error {
 
 // apply does what a plan says, and stores the state, also that of what was made in part.
 func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
+	if c.Client.stopping.Load() {
+		return plan.Prior, failure.New(failure.CallTooLate, "the controllers are about to end, and nothing is changed any more")
+	}
 	creates := plan.Prior.Value.IsNull()
 	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
 	_, unanswered := errors.AsType[*wire.Unanswered](err)
@@ -216,7 +220,7 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 
 // save stores a state, and then removes it from the journal.
 func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, tainted bool) error {
-	stored := &state.State{Type: c.Resource.Type, Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
+	stored := &state.State{Type: c.Name, Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
 	if !s.Value.IsNull() {
 		value, err := json.Marshal(s.Value, c.Schema.Block.Type())
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -25,11 +26,46 @@ type Binary struct {
 	Schemas *plugin.Schemas
 }
 
-// A Source starts the processes of a provider, one for each ProviderConfig in use. Its binary may be replaced while they run.
+// A Source starts the processes of a provider, one for each ProviderConfig in use.
 type Source struct {
-	Binary  atomic.Pointer[Binary]
 	Journal *journal.Journal // nil for none
 	Log     logr.Logger
+
+	mu       sync.Mutex
+	binary   *Binary       // nil before the first Use
+	replaced chan struct{} // closed by the next Use
+}
+
+// Use has processes start from a binary from now on. Those of another one end once the passes that use them have ended.
+func (s *Source) Use(b *Binary) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replaced != nil {
+		close(s.replaced)
+	}
+	s.binary, s.replaced = b, make(chan struct{})
+}
+
+func (s *Source) current() (*Binary, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.binary, s.replaced
+}
+
+// A process is one of a provider that is configured.
+type process struct {
+	*plugin.Provider
+	done     chan struct{}
+	stopping atomic.Bool
+}
+
+// Done is closed when the process has ended, or is not to be used again since its binary is replaced.
+func (p *process) Done() <-chan struct{} { return p.done }
+
+// Stop has the provider end its calls, and no change begin.
+func (p *process) Stop(ctx context.Context) {
+	p.stopping.Store(true)
+	p.Provider.Stop(ctx)
 }
 
 // Settings is the spec of a ProviderConfig, as far as the process needs it.
@@ -45,13 +81,13 @@ type Variable struct {
 }
 
 // factory returns the factory of the processes.
-func (s *Source) factory() *clients.Factory[Settings, *plugin.Provider] {
-	return &clients.Factory[Settings, *plugin.Provider]{New: s.start, Close: func(p *plugin.Provider) { p.Close() }}
+func (s *Source) factory() *clients.Factory[Settings, *process] {
+	return &clients.Factory[Settings, *process]{New: s.start, Close: func(p *process) { p.Close() }}
 }
 
 // start starts a process and configures it.
-func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*plugin.Provider, error) {
-	binary := s.Binary.Load()
+func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*process, error) {
+	binary, replaced := s.current()
 	if binary == nil {
 		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider is not ready: see its TerraformProvider")
 	}
@@ -73,19 +109,27 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pl
 	if command, err = s.Journal.Command(command); err != nil {
 		return nil, err
 	}
-	process, err := plugin.Start(ctx, command)
+	started, err := plugin.Start(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	provider, err := binary.Schemas.Configure(ctx, process, config, func(warnings plugin.Diagnostics) {
+	provider, err := binary.Schemas.Configure(ctx, started, config, func(warnings plugin.Diagnostics) {
 		s.Log.V(1).Info("The provider warns", "config", c.Name, "count", len(warnings))
 	})
 	if err != nil {
-		process.Close()
+		started.Close()
 		return nil, fmt.Errorf("configuring the provider: %w", err)
 	}
 	provider.Limit = c.Limiter.Do
-	return provider, nil
+	p := &process{Provider: provider, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		select {
+		case <-started.Done():
+		case <-replaced:
+		}
+	}()
+	return p, nil
 }
 
 // lines counts what a process prints: it may hold secrets, so that the log has only that there was something.

@@ -69,7 +69,7 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 	case stored.Deleted():
 		return "", failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("a creation of %s was interrupted, and nothing tells whether "+
 			"it was made. Look for it in the external system: if it exists, set the annotation %s to its import id; in any case, remove the annotation "+
-			"%s then", c.Resource.Type, meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)))
+			"%s then", c.Name, meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)))
 	case stored.Tainted && !meta.WasDeleted(mg):
 		return "", nil
 	}
@@ -141,8 +141,8 @@ func (e inProgress) Error() string {
 func (e inProgress) RetryAfter() time.Duration { return 2 * time.Second }
 
 // nameOf is the external name of an object: the attribute id, where there is one that tells resources apart.
-func (t *Type) nameOf(mg resource.Managed, value cty.Value) string {
-	if t.Schema.Block.Attribute("id") != nil {
+func (c *client) nameOf(mg resource.Managed, value cty.Value) string {
+	if c.Schema.Block.Attribute("id") != nil {
 		if id := value.GetAttr("id"); id.Type() == cty.String && id.IsKnown() && !id.IsNull() && id.AsString() != "" {
 			return id.AsString()
 		}

@@ -106,7 +106,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	s.must(corev1.AddToScheme(scheme))
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
 		source := &external.Source{Journal: notes, Log: mgr.GetLogger()}
-		source.Binary.Store(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
+		source.Use(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
 		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace))
 		p, err := b.Provider(s.schemas)
 		if err != nil {

@@ -43,7 +43,7 @@ const callTimeout = 24 * time.Hour
 
 // A Type is a resource type that is served as a kind.
 type Type struct {
-	plugin.Resource
+	Name    string               // of the resource type
 	Kind    schema.GroupResource // of its objects
 	Publish []string             // computed attributes that the connection Secret has beside the sensitive ones
 	Store   *state.Store
@@ -55,7 +55,7 @@ type Bridge struct {
 	Name    string // of the provider, in the groups of its kinds
 	Source  *Source
 	Store   *state.Store
-	factory *clients.Factory[Settings, *plugin.Provider]
+	factory *clients.Factory[Settings, *process]
 }
 
 // NewBridge returns a bridge to the provider of a source.
@@ -79,7 +79,7 @@ func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, [
 	definitions, err := kinds.Definitions(b.Name, r.Type, r.Schema)
 	var all []provider.Kind
 	for _, d := range definitions {
-		t := &Type{Resource: r, Kind: schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}, Publish: publish, Store: b.Store,
+		t := &Type{Name: r.Type, Kind: schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}, Publish: publish, Store: b.Store,
 			Journal: b.Source.Journal}
 		all = append(all, provider.Kind{
 			Object: unstructured.New(kindOf(d)),
@@ -100,7 +100,7 @@ func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind
 
 type connecter struct {
 	of   *Type
-	pool *clients.Pool[*plugin.Provider]
+	pool *clients.Pool[*process]
 }
 
 // Connect returns a client of the provider's process of the object's ProviderConfig.
@@ -109,7 +109,15 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err != nil {
 		return nil, err
 	}
-	return &client{Lease: lease, Type: c.of, found: c.of.NoState()}, nil
+	of := lease.Client.Schemas.Resources[c.of.Name]
+	if of == nil {
+		lease.Release()
+		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
+			c.of.Name))
+	}
+	external := &client{Lease: lease, Type: c.of, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
+	external.found = external.NoState()
+	return external, nil
 }
 
 // called classifies the error of a call of the provider. Nil stays nil.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
@@ -103,7 +102,7 @@ func (r *reader) value(s shape, at string, from any) cty.Value {
 // collect turns a tuple or object of items into the collection that the shape requires.
 func (r *reader) collect(s shape, at string, items cty.Value, n int) cty.Value {
 	switch {
-	case s.form == tuple || s.mixed():
+	case s.form == tuple:
 		return items
 	case n == 0:
 		return s.empty()
@@ -170,13 +169,12 @@ func (s shape) expected() string {
 	return "a " + s.cty.FriendlyName()
 }
 
-// number keeps decimal fractions as they are written, as Terraform does.
 func number(from any) cty.Value {
 	if i, ok := from.(int64); ok {
 		return cty.NumberIntVal(i)
 	}
 	f, _ := from.(float64)
-	return cty.MustParseNumberVal(strconv.FormatFloat(f, 'g', -1, 64))
+	return cty.NumberFloatVal(f)
 }
 
 // implied returns a value of any type.

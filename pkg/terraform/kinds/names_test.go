@@ -83,8 +83,9 @@ func TestGroup(t *testing.T) {
 func typeNames() []string {
 	var all []string
 	nouns := []string{"access_level", "policy", "instance", "iam_member", "iam_binding", "address", "bucket", "cache", "batch", "database", "index", "key",
-		"prefix", "status", "license", "cookie", "mesh", "sse", "axe", "list", "group", "accesslevel", "a_1", "a1", "A1", "a__1", "v2", "x_provider_config",
-		"provider_config", "providerconfig", "configuration_with_a_name_that_is_longer_than_kinds_are", "configuration_with_a_name_that_is_longer_than_kinds_could"}
+		"prefix", "status", "license", "cookie", "mesh", "meshe", "ss", "sse", "ax", "axe", "batche", "list", "group", "accesslevel", "a_1", "a1", "A1", "a__1", "v2", "x_provider_config",
+		"provider_config", "providerconfig", "configuration_with_a_name_that_is_longer_than_kinds_are", "configuration_with_a_name_that_is_longer_than_kinds_could",
+		strings.Repeat("k", 61)}
 	for _, service := range []string{"", "compute_", "sql_", "app_engine_", "vpc_access_", "data_loss_prevention_", "identity_platform_", "os_config_"} {
 		for _, noun := range nouns {
 			for _, ending := range []string{"", "s", "es", "ies", "_list", "list", "_lists"} {

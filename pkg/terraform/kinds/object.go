@@ -98,7 +98,7 @@ func Connection(b *schema.Block, state cty.Value, also ...string) map[string][]b
 	details := map[string][]byte{}
 	eachText(shapeOfBlock(b), state, "", false, func(key, text string, secret bool) {
 		chosen := slices.ContainsFunc(also, func(a string) bool { return key == a || strings.HasPrefix(key, a+".") })
-		if !secret && !chosen {
+		if text == "" || !secret && !chosen {
 			return
 		}
 		if key = noSecretKey.ReplaceAllString(key, "_"); len(key) > longestSecretKey {

@@ -194,7 +194,7 @@ func TestConfigNamesAllFieldsThatDoNotFit(t *testing.T) {
 	_, err := kinds.Config(berth(), "spec.forProvider", map[string]any{
 		"name": int64(1), "maxSize": "1", "open": "true", "tags": "x", "pair": []any{"a"}, "scaling": map[string]any{},
 		"ingress": []any{map[string]any{"fromPort": "x", "authTokenSecretRef": ref}}, "routes": map[string]any{"a.b": map[string]any{"hop_count": int64(1)}},
-		"readyAt": "now", "password": "geheim", "pinSecretRef": ref, "keysSecretRef": ref, "passwordSecretRef": ref,
+		"readyAt": int64(1), "password": "geheim", "pinSecretRef": ref, "keysSecretRef": ref, "passwordSecretRef": ref,
 	}, lookup(map[string][]byte{"pinSecretRef": []byte("geheim"), "keysSecretRef": []byte(`{"geheim":{}}`), "passwordSecretRef": {0xff}}))
 	want := `spec.forProvider.ingress[0].authTokenSecretRef selects a value that was not read: check that the Secret exists and has the key
 spec.forProvider.ingress[0].fromPort must be a number
@@ -271,7 +271,7 @@ func TestConnection(t *testing.T) {
 	state["id"], state["name"], state["max_size"] = cty.StringVal("i"), cty.StringVal("n"), cty.NumberIntVal(5432)
 	state["password"], state["private_key"] = cty.StringVal("p"), cty.StringVal("")
 	state["pin"], state["armed"] = cty.NumberFloatVal(0.5), cty.True
-	state["keys"] = cty.MapVal(map[string]cty.Value{"a/b": cty.StringVal("x"), "c": cty.UnknownVal(cty.String)})
+	state["keys"] = cty.MapVal(map[string]cty.Value{"a b": cty.StringVal("x"), "a/b": cty.StringVal("y"), "c": cty.UnknownVal(cty.String)})
 	state["limits"] = cty.ObjectVal(map[string]cty.Value{"max_age": cty.NumberIntVal(3), "zones": cty.SetVal([]cty.Value{cty.StringVal("a")})})
 	state["tags"] = cty.MapVal(map[string]cty.Value{"t": cty.StringVal("not chosen")})
 	state["ingress"] = cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{
@@ -283,6 +283,18 @@ func TestConnection(t *testing.T) {
 	want := map[string]string{"password": "p", "pin": "0.5", "armed": "true", "keys.a_b": "x", "ingress.0.authToken": "t", "maxSize": "5432",
 		"limits.maxAge": "3", "limits.zones.0": "a"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestConnectionHasAllOfASecretObject(t *testing.T) {
+	t.Parallel()
+	b := &schema.Block{Attributes: []*schema.Attribute{
+		attribute("login", cty.NilType, sensitive, computed, nested(schema.Single, attribute("user_name", cty.String), attribute("any", cty.DynamicPseudoType)))}}
+	state := cty.ObjectVal(map[string]cty.Value{"login": cty.ObjectVal(map[string]cty.Value{
+		"user_name": cty.StringVal("u"), "any": cty.ObjectVal(map[string]cty.Value{"my_key": cty.TupleVal([]cty.Value{cty.StringVal("a")})})})})
+	want := map[string][]byte{"login.userName": []byte("u"), "login.any.my_key.0": []byte("a")}
+	if diff := cmp.Diff(want, kinds.Connection(b, state)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
