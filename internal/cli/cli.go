@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/leaks"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
 	"github.com/bowline-dev/bowline/internal/cli/scaffold"
@@ -32,8 +33,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/sql"
+	"github.com/bowline-dev/bowline/providers/terraform"
+	terraformcontroller "github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // version is set by the linker (see the Makefile).
@@ -55,6 +59,9 @@ type Program struct {
 	// Providers are linked in: their kinds and controllers.
 	Providers []provider.Provider
 
+	// Terraform has the flags of the provider for Terraform, if it is one of Providers.
+	Terraform *terraformcontroller.Options
+
 	// WrapTransport, if set, wraps the connection of `bowline controllers` to the API server, for a program that observes its
 	// requests. Default: none.
 	WrapTransport transport.WrapperFunc
@@ -62,12 +69,14 @@ type Program struct {
 
 // Main runs the command line of this process and returns its exit code: 0 success, 1 failure, 2 wrong usage.
 func Main() int {
+	journal.Main()
 	return Run(context.Background(), os.Args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
 // Run runs one command line with the providers built in, see Program.Run.
 func Run(ctx context.Context, args []string, std Streams) int {
-	return Program{Providers: providers()}.Run(ctx, args, std)
+	o := &terraformcontroller.Options{Namespace: plane.SystemNamespace}
+	return Program{Providers: providers(o), Terraform: o}.Run(ctx, args, std)
 }
 
 // Run runs one command line and returns its exit code. args[0] is the program's name as it was typed. An error is written once
@@ -117,7 +126,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 	folder := &datadir.Flag{}
 	folder.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		newUpCmd(program, p.Providers, std, folder),
+		newUpCmd(program, p, std, folder),
 		newDownCmd(std, folder),
 		newBackupCmd(std, folder),
 		newRestoreCmd(std, folder),
@@ -211,6 +220,6 @@ func moduleVersion(path string) string {
 }
 
 // providers are the built-in ones. To add one, add a line.
-func providers() []provider.Provider {
-	return []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()}
+func providers(o *terraformcontroller.Options) []provider.Provider {
+	return []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider(), terraform.Provider(o)}
 }

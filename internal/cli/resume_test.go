@@ -23,12 +23,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	terraformcontroller "github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // kubectl ignores -n for cluster-scoped kinds: a category with kinds of both scopes would delete them, too.
 func TestCategoriesHaveOneScope(t *testing.T) {
 	t.Parallel()
-	all, err := provider.Definitions(providers()...)
+	all, err := provider.Definitions(providers(&terraformcontroller.Options{})...)
 	check(t, err)
 	scopes := map[string]apiextensionsv1.ResourceScope{}
 	for _, d := range all {

@@ -213,6 +213,7 @@ type controllersOptions struct {
 
 func newControllersCmd(program Program, std Streams) *cobra.Command {
 	o := controllersOptions{wrap: program.WrapTransport, selection: manifests.NewSelection(program.Providers)}
+	o.Terraform = program.Terraform
 	o.Version = ownVersion()
 	cmd := &cobra.Command{
 		Use:   "controllers",

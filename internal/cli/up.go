@@ -21,7 +21,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
-	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 type upOptions struct {
@@ -31,8 +30,9 @@ type upOptions struct {
 	detach  bool
 }
 
-func newUpCmd(program string, providers []provider.Provider, std Streams, folder *datadir.Flag) *cobra.Command {
-	o := upOptions{program: program, Plane: plane.Plane{Providers: providers, Version: ownVersion(), WithCloud: true}}
+func newUpCmd(program string, p Program, std Streams, folder *datadir.Flag) *cobra.Command {
+	o := upOptions{program: program, Plane: plane.Plane{Providers: p.Providers, Version: ownVersion(), WithCloud: true}}
+	o.Controllers.Terraform = p.Terraform
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start everything: the API server, the controllers and the local cloud",

@@ -58,7 +58,7 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 			}
 		}
 	}
-	if !slices.ContainsFunc(kinds, func(gvk schema.GroupVersionKind) bool { return !s.Recognizes(gvk) }) {
+	if l.provider.Extend == nil && !slices.ContainsFunc(kinds, func(gvk schema.GroupVersionKind) bool { return !s.Recognizes(gvk) }) {
 		return nil
 	}
 	if err := l.provider.AddToScheme(s); err != nil {

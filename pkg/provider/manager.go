@@ -165,8 +165,8 @@ func (m ownManager) GetAPIReader() client.Reader { return m.live }
 // GetLogger returns the logger of our controllers.
 func (m ownManager) GetLogger() logr.Logger { return m.log }
 
-// whenUsed returns the manager for controllers that have nothing to do before one of the kinds has objects (N83).
-func (s *Setup) whenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
+// WhenUsed returns the manager for controllers that have nothing to do before one of the kinds has objects (N83).
+func (s *Setup) WhenUsed(kinds ...schema.GroupVersionKind) ctrl.Manager {
 	if own, ok := s.mgr.(ownManager); ok && own.used != nil {
 		return idle.Manager(own, own.used, kinds...)
 	}

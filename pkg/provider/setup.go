@@ -52,6 +52,9 @@ type Setup struct {
 // Manager is what the controllers are added to.
 func (s *Setup) Manager() ctrl.Manager { return s.mgr }
 
+// Options are those of the reconcilers of all kinds.
+func (s *Setup) Options() []managed.ReconcilerOption { return s.options }
+
 // Clients are the clients, limits and credentials of the provider's ProviderConfigs.
 func (s *Setup) Clients() *clients.Registry { return s.clients }
 
@@ -68,7 +71,7 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 		r := providerconfig.NewReconciler(s.mgr, c.gvk,
 			providerconfig.WithUsers(s.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()),
 			providerconfig.WithClients(s.clients), providerconfig.WithShard(s.mine().Owns))
-		if err := r.SetupWithManager(s.whenUsed(c.gvk)); err != nil {
+		if err := r.SetupWithManager(s.WhenUsed(c.gvk)); err != nil {
 			return err
 		}
 		s.protected[c.gvk.Group] = append(s.protected[c.gvk.Group], r)
@@ -125,7 +128,7 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	own, _ := s.mgr.(ownManager)
 	concurrency := cmp.Or(own.concurrency, max(0, k.object.Concurrency), defaultConcurrency)
 	name := managed.ControllerName(k.gvk.GroupKind())
-	b := ctrl.NewControllerManagedBy(s.whenUsed(k.gvk)).
+	b := ctrl.NewControllerManagedBy(s.WhenUsed(k.gvk)).
 		Named(name).
 		For(unstructured.Plain(k.object.Object)).
 		WatchesRawSource(r.Wakeups()).
@@ -145,7 +148,7 @@ func (s *Setup) addClaims() error {
 		}
 	}
 	for _, c := range s.claims {
-		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.whenUsed(c.gvk)); err != nil {
+		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.WhenUsed(c.gvk)); err != nil {
 			return err
 		}
 		s.metrics.CountClaims(managed.ControllerName(c.gvk.GroupKind()), s.lister(c.object))
@@ -154,7 +157,7 @@ func (s *Setup) addClaims() error {
 		return err
 	}
 	for _, t := range s.targets { // for managed resources of any kind
-		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.whenUsed(t.gvk)); err != nil {
+		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.WhenUsed(t.gvk)); err != nil {
 			return err
 		}
 	}
@@ -171,7 +174,7 @@ func (s *Setup) addClaims() error {
 
 // addWorkloads adds the controllers of applications and of their objects.
 func (s *Setup) addWorkloads() error {
-	if err := application.NewReconciler(s.mgr, s.clients.Secrets()).SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
+	if err := application.NewReconciler(s.mgr, s.clients.Secrets()).SetupWithManager(s.WhenUsed(workloadv1alpha1.KubernetesApplicationGroupVersionKind)); err != nil {
 		return err
 	}
 	var options []applicationresource.Option
@@ -179,7 +182,7 @@ func (s *Setup) addWorkloads() error {
 		options = append(options, applicationresource.WithFence(own.mayChange))
 	}
 	objects := applicationresource.NewReconciler(s.mgr, s.clients.Secrets(), options...)
-	return objects.SetupWithManager(s.whenUsed(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind))
+	return objects.SetupWithManager(s.WhenUsed(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind))
 }
 
 var errStandby = errors.New("another process leads")
@@ -237,21 +240,21 @@ func addTargets(mgr ctrl.Manager, providers []Provider) error {
 	}
 	return installation.Each(mgr, []schema.GroupVersionKind{targetKind}, func(kind schema.GroupVersionKind) error {
 		return target.NewReconciler(mgr, resource.TargetKind(kind), resource.ManagedKind{}, target.WithCoreElsewhere()).
-			SetupWithManager(s.whenUsed(kind))
+			SetupWithManager(s.WhenUsed(kind))
 	})
 }
 
 func (s *Setup) addClass(c classPart) error {
 	of, by := resource.ClaimKind(c.claim.gvk), resource.ClassKind(c.class.gvk)
-	if err := claimscheduling.NewReconciler(s.mgr, of, by).SetupWithManager(s.whenUsed(c.claim.gvk)); err != nil {
+	if err := claimscheduling.NewReconciler(s.mgr, of, by).SetupWithManager(s.WhenUsed(c.claim.gvk)); err != nil {
 		return err
 	}
-	if err := claimdefaulting.NewReconciler(s.mgr, of, by).SetupWithManager(s.whenUsed(c.claim.gvk)); err != nil {
+	if err := claimdefaulting.NewReconciler(s.mgr, of, by).SetupWithManager(s.WhenUsed(c.claim.gvk)); err != nil {
 		return err
 	}
 	all := append([]claimbinding.ManagedConfigurator{claimbinding.NewObjectMetaConfigurator(s.mgr.GetScheme())}, c.Configurators...)
 	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), claimbinding.WithManagedConfigurators(all...),
-		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.whenUsed(c.claim.gvk, c.managed.gvk))
+		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.WhenUsed(c.claim.gvk, c.managed.gvk))
 }
 
 // addConditions adds the controller of the conditions of a class kind, once for all claim kinds (N58).
@@ -265,7 +268,7 @@ func (s *Setup) addConditions(c classPart, added bool) error {
 			o = append(o, class.WithProviderConfigs(config.gvk))
 		}
 	}
-	return class.NewReconciler(s.mgr, resource.ClassKind(c.class.gvk), o...).SetupWithManager(s.whenUsed(c.class.gvk))
+	return class.NewReconciler(s.mgr, resource.ClassKind(c.class.gvk), o...).SetupWithManager(s.WhenUsed(c.class.gvk))
 }
 
 // KindOf returns a kind whose external clients use a client of the external system. external creates the external client of one

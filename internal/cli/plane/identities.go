@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -27,6 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 	"github.com/bowline-dev/bowline/pkg/manifests"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // The controllers act as a service account with the rights of provider.CommonRules and of each provider's rules, and no others.
@@ -106,6 +108,14 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 		rules = append(rules, own...)
 	}
 	objects := manifests.Account(SystemNamespace, ControllersAccount, rules)
+	if slices.ContainsFunc(from, func(p provider.Provider) bool { return p.Extend != nil }) {
+		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}},
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}},
+				RoleRef:    manifests.RoleRef("ClusterRole", controller.RoleName),
+			})
+	}
 	for _, role := range personas.Roles(definitions...) {
 		objects = append(objects, &role)
 	}

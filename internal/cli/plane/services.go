@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // ServerOptions are the flags of commands that run the API server.
@@ -158,13 +160,27 @@ func StopLeftovers(ctx context.Context, out io.Writer, dataDir string) (bool, er
 type ControllerOptions struct {
 	PollInterval time.Duration
 	Metrics      MetricsAddress
+	Terraform    *controller.Options // nil for none
 }
 
 // AddFlags registers the flags.
 func (o *ControllerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.PollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
+	if o.Terraform != nil {
+		flags.StringArrayVar(&o.Terraform.Folders, "terraform-plugins", terraformFolders(), "`folder` with binaries of Terraform providers, a "+
+			"filesystem mirror as of terraform providers mirror; nothing else is run for TerraformProviders; may be repeated")
+	}
 	o.Metrics.Address = telemetry.DefaultListen
 	flags.Var(&o.Metrics, "metrics-listen", `host:port that serves metrics to Prometheus at /metrics; port 0 picks a free one, which up keeps; "" is none`)
+}
+
+// terraformFolders are those where Terraform itself looks for providers.
+func terraformFolders() []string {
+	folders := []string{"/usr/local/share/terraform/plugins", "/usr/share/terraform/plugins"}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append([]string{filepath.Join(home, ".terraform.d", "plugins")}, folders...)
+	}
+	return folders
 }
 
 // Validate returns the first mistake in the flags.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -141,6 +142,9 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	}
 	crd.ApplyLater(ctx, admin, log.Controllers(), installed, definitions...)
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
+	if p.Controllers.Terraform != nil {
+		p.Controllers.Terraform.Journal = filepath.Join(p.DataDir, "terraform")
+	}
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),
 		LibraryLog: log.Library("controllers"), Version: p.Version, InstallCRDs: true, OnMetrics: onMetrics, Used: server.Used,

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -19,11 +20,14 @@ import (
 func (c *client) config(mg resource.Managed, prior cty.Value) (cty.Value, error) {
 	declared, _, _ := kube.NestedMap(content(mg), "spec", "forProvider")
 	initial, _, _ := kube.NestedMap(content(mg), "spec", "initProvider")
-	config, err := c.parse(declared)
-	if err != nil || len(initial) == 0 || prior.IsNull() {
-		return config, err
-	}
 	both, err := c.parse(parameters.Overlay(declared, initial))
+	if err == nil && mg.GetManagementPolicies().AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate) {
+		err = invalid(kinds.CheckRequired(c.Schema.Block, "spec.forProvider", both))
+	}
+	if err != nil || len(initial) == 0 || prior.IsNull() {
+		return both, err
+	}
+	config, err := c.parse(declared)
 	if err != nil {
 		return config, err
 	}
@@ -44,10 +48,15 @@ func (c *client) parse(declared map[string]any) (cty.Value, error) {
 		value, ok := c.secrets[field]
 		return value, ok
 	})
-	if err != nil {
-		return config, failure.Terminal(failure.ForTeam(failure.InvalidSettings, err.Error(), err))
+	return config, invalid(err)
+}
+
+// invalid classifies what is wrong with a declaration. Nil stays nil.
+func invalid(err error) error {
+	if err == nil {
+		return nil
 	}
-	return config, nil
+	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, err.Error(), err))
 }
 
 // keep returns a configuration with the prior values of what is only in both.

@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -72,6 +74,7 @@ func (p *process) Stop(ctx context.Context) {
 type Settings struct {
 	Configuration map[string]any `json:"configuration,omitempty"`
 	Environment   []Variable     `json:"environment,omitempty"`
+	Files         []File         `json:"files,omitempty"`
 }
 
 // A Variable of the environment of the process. Its value may be in a Secret.
@@ -79,6 +82,14 @@ type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
 }
+
+// A File of the process. Its content is in a Secret.
+type File struct {
+	Name string `json:"name"`
+}
+
+// reserved are the beginnings of names of variables by which the processes find each other, and programs their code.
+var reserved = []string{"PLUGIN_", "TF_PLUGIN_", "BOWLINE_", "LD_", "DYLD_", "GODEBUG", "GOCOVERDIR", "HOME", "TMPDIR", "PATH"}
 
 // factory returns the factory of the processes.
 func (s *Source) factory() *clients.Factory[Settings, *process] {
@@ -98,13 +109,19 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	if err != nil {
 		return nil, err
 	}
-	command := plugin.Command{Path: binary.Path, Output: &lines{log: s.Log.WithValues("config", c.Name)}}
+	command := plugin.Command{Path: binary.Path, Files: map[string][]byte{}, Output: &lines{log: s.Log.WithValues("config", c.Name)}}
 	for i, v := range c.Settings.Environment {
+		if slices.ContainsFunc(reserved, func(name string) bool { return strings.HasPrefix(v.Name, name) }) {
+			return nil, fmt.Errorf("spec.environment[%d]: the variable %s is not for configurations: remove it", i, v.Name)
+		}
 		value := v.Value
 		if secret, has := c.Inputs[fmt.Sprintf("environment[%d].valueSecretRef", i)]; has {
 			value = string(secret)
 		}
 		command.Env = append(command.Env, v.Name+"="+value)
+	}
+	for i, f := range c.Settings.Files {
+		command.Files[f.Name] = c.Inputs[fmt.Sprintf("files[%d].contentSecretRef", i)]
 	}
 	if command, err = s.Journal.Command(command); err != nil {
 		return nil, err

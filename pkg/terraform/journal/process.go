@@ -73,7 +73,7 @@ type proxy struct {
 func run(j *Journal, command []string) error {
 	defer os.RemoveAll(os.Getenv("TMPDIR")) // which is of this process alone
 	client := os.Getenv("PLUGIN_CLIENT_CERT")
-	provider, err := plugin.Start(context.Background(), plugin.Command{Path: command[0], Args: command[1:], Env: os.Environ(), Output: os.Stderr})
+	provider, err := plugin.Start(context.Background(), plugin.Command{Path: command[0], Args: command[1:], Env: os.Environ(), Dir: ".", Output: os.Stderr})
 	if err != nil {
 		return err
 	}

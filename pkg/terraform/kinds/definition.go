@@ -52,7 +52,8 @@ func Definitions(provider, resourceType string, s *schema.Schema) ([]*apiextensi
 func complete(d *apiextensionsv1.CustomResourceDefinition, provider, resourceType string, b *schema.Block) {
 	version := &d.Spec.Versions[0]
 	root, s := version.Schema.OpenAPIV3Schema, shapeOfBlock(b)
-	root.Description = shorten(fmt.Sprintf("%s is resource type %s of Terraform provider %s. %s", d.Spec.Names.Kind, resourceType, provider, b.Description))
+	kind := fmt.Sprintf("%s is resource type %s of Terraform provider %s. ", d.Spec.Names.Kind, resourceType, provider)
+	root.Description = shorten(kind + b.Description)
 	if b.Deprecated {
 		version.Deprecated = true
 		warning := fmt.Sprintf("Terraform provider %s has deprecated resource type %s", provider, resourceType)
@@ -107,8 +108,8 @@ func completeConfig(spec *openAPI, b *schema.Block, selector openAPI) {
 	// Most providers have their credentials in the configuration.
 	spec.Required = slices.DeleteFunc(spec.Required, func(name string) bool { return name == "credentials" })
 	edit(spec, func(c *openAPI) { c.Default = &apiextensionsv1.JSON{Raw: []byte(`{"source":"None"}`)} }, "credentials")
-	for _, name := range []string{"environment", "files"} {
-		edit(spec.Properties[name].Items.Schema, func(ref *openAPI) { ref.Properties, ref.Required = selector.Properties, selector.Required }, "secretRef")
+	for list, field := range map[string]string{"environment": "valueSecretRef", "files": "contentSecretRef"} {
+		edit(spec.Properties[list].Items.Schema, func(ref *openAPI) { ref.Properties, ref.Required = selector.Properties, selector.Required }, field)
 	}
 	edit(spec, writer{configuration, selector}.fill(shapeOfBlock(b)), "configuration")
 	if len(spec.Properties["configuration"].Required) > 0 {

@@ -264,8 +264,8 @@ func TestServerAcceptsConfigurations(t *testing.T) {
 				secret["namespace"] = "default"
 			}
 			configuration := map[string]any{"folder": "f", "tokenSecretRef": secret, "maxRetries": int64(3), "retry": []any{map[string]any{"attempts": int64(1)}}}
-			environment := []any{map[string]any{"name": "A", "value": ""}, map[string]any{"name": "B", "secretRef": secret}}
-			files := []any{map[string]any{"name": "keys/key.json", "secretRef": secret}}
+			environment := []any{map[string]any{"name": "A", "value": ""}, map[string]any{"name": "B", "valueSecretRef": secret}}
+			files := []any{map[string]any{"name": "keys/key.json", "contentSecretRef": secret}}
 			o := objectOf(env, d, map[string]any{"configuration": configuration, "environment": environment, "files": files})
 			if err := env.Client.Create(t.Context(), o); err != nil {
 				t.Fatal(err)
@@ -278,7 +278,7 @@ func TestServerAcceptsConfigurations(t *testing.T) {
 				"configuration: Required":      {},
 				"folder: Required":             {"configuration": map[string]any{}},
 				"give either value or":         {"configuration": configuration, "environment": []any{map[string]any{"name": "A"}}},
-				"files[0].name in body should": {"configuration": configuration, "files": []any{map[string]any{"name": "../a", "secretRef": secret}}},
+				"files[0].name in body should": {"configuration": configuration, "files": []any{map[string]any{"name": "../a", "contentSecretRef": secret}}},
 			} {
 				err := env.Client.Create(t.Context(), objectOf(env, d, spec), client.DryRunAll)
 				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), wrong) {

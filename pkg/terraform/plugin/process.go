@@ -5,12 +5,14 @@ package plugin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,6 +38,10 @@ type Command struct {
 	Path string   // of the binary
 	Args []string // Default: none
 	Env  []string // besides what every provider needs; nothing else of this process's environment is passed on
+	// Files are written into the folder in which the process runs, by their local names.
+	Files map[string][]byte
+	// Dir is the folder in which the process runs. Default: one of its own, which is removed after it.
+	Dir string
 	// Outlives is true for a process that ends by itself some time after this one, whose end it sees at its standard input.
 	Outlives bool
 	// Output receives what the process prints. It may hold secrets. Default: nothing.
@@ -63,7 +69,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	p := &Process{folder: folder, done: make(chan struct{})}
 	p.command = exec.Command(c.Path, c.Args...)
-	p.command.Dir, p.command.Env = folder, slices.Concat(environment(folder), c.Env, handshake.Environment())
+	p.command.Dir, p.command.Env = cmp.Or(c.Dir, folder), slices.Concat(environment(folder), c.Env, handshake.Environment())
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !c.Outlives {
 		dieWithParent(p.command.SysProcAttr)
@@ -76,6 +82,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	p.command.Stderr = output
 	stdout, err := p.command.StdoutPipe()
+	if err == nil {
+		err = writeFiles(folder, c.Files)
+	}
 	if err == nil {
 		err = p.run()
 	}
@@ -106,6 +115,23 @@ func environment(folder string) []string {
 		}
 	}
 	return env
+}
+
+func writeFiles(folder string, files map[string][]byte) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for name, content := range files {
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run starts the process, and waits for its end, on a thread of its own: the process ends with the thread that started it.

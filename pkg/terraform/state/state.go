@@ -163,8 +163,9 @@ func (s *Store) flush(ctx context.Context, of client.Object, kind schema.GroupRe
 
 func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupResource, r *record) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: NamePrefix + string(of.GetUID())}}
-	if r.stored != nil {
-		secret = r.stored.DeepCopy()
+	before := r.stored
+	if before != nil {
+		secret = before.DeepCopy()
 	}
 	secret.Type, secret.Data = SecretType, encode(r.state)
 	secret.Labels = map[string]string{LabelKeyKind: kind.String()}
@@ -173,7 +174,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	if r.stored == nil {
 		err = s.client.Create(ctx, secret)
 	} else {
-		err = s.client.Update(ctx, secret)
+		err = s.client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}
 	switch {
 	case err == nil:

@@ -182,7 +182,7 @@ type ProviderConfigSpec struct {
 type Configuration struct{}
 
 // A Variable of the environment.
-// +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.secretRef)",message="give either value or secretRef"
+// +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.valueSecretRef)",message="give either value or valueSecretRef"
 type Variable struct {
 	// Name of the variable.
 	// +kubebuilder:validation:MinLength=1
@@ -193,10 +193,9 @@ type Variable struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	Value *string `json:"value,omitempty"`
-	// SecretRef selects the key of the Secret that holds the value.
+	// ValueSecretRef selects the key of the Secret that holds the value.
 	// +optional
-	// +bowline:nolint=secret-name the variable is the field
-	SecretRef *xpv1.SecretKeySelector `json:"secretRef,omitempty"`
+	ValueSecretRef *xpv1.SecretKeySelector `json:"valueSecretRef,omitempty"`
 }
 
 // A File of the provider's process.
@@ -206,9 +205,8 @@ type File struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`
 	Name string `json:"name"`
-	// SecretRef selects the key of the Secret that holds the content.
-	// +bowline:nolint=secret-name the file is the field
-	SecretRef xpv1.SecretKeySelector `json:"secretRef"`
+	// ContentSecretRef selects the key of the Secret that holds the content.
+	ContentSecretRef xpv1.SecretKeySelector `json:"contentSecretRef"`
 }
 
 // A ProviderConfig configures a Terraform provider. Managed resources refer to it by name; the default is the one named "default".

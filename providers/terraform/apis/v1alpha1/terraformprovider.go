@@ -60,10 +60,10 @@ type TypeSettings struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9_]+$`
 	// +kubebuilder:validation:MaxLength=128
 	Type string `json:"type"`
-	// ConnectionKeys are computed attributes that connection Secrets have beside the sensitive ones, such as endpoint and port.
+	// ConnectionKeys are computed fields of status.atProvider that connection Secrets have beside the sensitive ones, such as endpoint and port.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_]+$`
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_.]+$`
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	ConnectionKeys []string `json:"connectionKeys,omitempty"`

@@ -1,0 +1,271 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package terraform
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/schema"
+)
+
+const (
+	stateVersion = 4
+	stateFile    = "terraform.tfstate"
+	// builtin is the provider of terraform_data, which is in Terraform itself.
+	builtin = "terraform.io/builtin/terraform"
+)
+
+// A stored state is a file of Terraform.
+type stored struct {
+	Version   int              `json:"version"`
+	Resources []storedResource `json:"resources"`
+}
+
+type storedResource struct {
+	Module    string           `json:"module"`
+	Mode      string           `json:"mode"`
+	Type      string           `json:"type"`
+	Name      string           `json:"name"`
+	Provider  string           `json:"provider"`
+	Instances []storedInstance `json:"instances"`
+}
+
+type storedInstance struct {
+	Index         any             `json:"index_key"`
+	Status        string          `json:"status"`
+	Deposed       string          `json:"deposed"`
+	SchemaVersion int64           `json:"schema_version"`
+	Attributes    json.RawMessage `json:"attributes"`
+	Sensitive     [][]storedStep  `json:"sensitive_attributes"`
+	Dependencies  []string        `json:"dependencies"`
+}
+
+type storedStep struct {
+	Type  string `json:"type"`
+	Value any    `json:"value"`
+}
+
+// readState reads a file, that of a folder, or the standard input.
+func readState(from string, in io.Reader) (*stored, error) {
+	content, err := readContent(from, in)
+	if err != nil {
+		return nil, err
+	}
+	s := &stored{}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber() // an index is 10, not 1e+01
+	if err := decoder.Decode(s); err != nil {
+		return nil, fmt.Errorf("%s is no Terraform state: give the output of terraform state pull", from) // the error may have a part of it
+	}
+	if s.Version != stateVersion {
+		return nil, fmt.Errorf("%s has version %d of Terraform's states, not %d: give the output of terraform state pull, of Terraform 0.12 or later",
+			from, s.Version, stateVersion)
+	}
+	return s, nil
+}
+
+func readContent(from string, in io.Reader) ([]byte, error) {
+	if from == "-" {
+		return io.ReadAll(in)
+	}
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		from = filepath.Join(from, stateFile)
+	}
+	content, err := os.ReadFile(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("reading the state: %w; where the state is elsewhere, use: terraform state pull | bowline terraform import -", err)
+	}
+	return content, err
+}
+
+var (
+	indexKey     = regexp.MustCompile(`\[(?:"(?:[^"\\]|\\.)*"|[^\]"]*)\]`)
+	providerPath = regexp.MustCompile(`provider\["([^"]+)"\](?:\.(.+))?$`)
+)
+
+// An instance is what Terraform manages under an address.
+type instance struct {
+	address string
+	source  *source
+	of      plugin.Resource
+	value   cty.Value
+	id      string
+
+	dependencies []string // addresses without index keys
+	hidden       []string // paths, as in Terraform, of what the configuration made sensitive
+	tainted      bool
+	config       string // alias of the provider configuration; empty for the default
+	name         string // of the object
+	secretName   string
+	notes        []string // what its object lacks
+}
+
+// config returns the address without index keys, as dependencies have it.
+func (i *instance) resource() string { return indexKey.ReplaceAllString(i.address, "") }
+
+// A reading turns a state into instances.
+type reading struct {
+	sources []*source
+	// skipped are addresses that no object is made of, with the reason.
+	skipped []string
+	errs    []error
+}
+
+func (r *reading) instances(ctx context.Context, s *stored) []*instance {
+	var all []*instance
+	for _, resource := range s.Resources {
+		parts := providerPath.FindStringSubmatch(resource.Provider)
+		switch {
+		case resource.Mode != "managed":
+			continue
+		case parts == nil:
+			r.errs = append(r.errs, fmt.Errorf("%s has provider %q, which Terraform 0.13 or later writes in another form: run terraform apply -refresh-only with one",
+				resource.Type, resource.Provider))
+			continue
+		case parts[1] == builtin:
+			r.skip(resource.address(nil), "it is a part of Terraform itself")
+			continue
+		}
+		source, err := r.source(parts[1], resource.Type)
+		if err != nil {
+			if !slices.ContainsFunc(r.errs, func(e error) bool { return e.Error() == err.Error() }) {
+				r.errs = append(r.errs, err)
+			}
+			continue
+		}
+		for _, one := range resource.Instances {
+			i := &instance{address: resource.address(one.Index), source: source, of: plugin.Resource{Type: resource.Type, Schema: source.types[resource.Type]},
+				dependencies: one.Dependencies, tainted: one.Status == "tainted", config: parts[2]}
+			if one.Deposed != "" {
+				r.skip(i.address, "deposed object "+one.Deposed+" waits for its deletion by Terraform")
+			} else if err := i.read(ctx, one); err != nil {
+				r.errs = append(r.errs, fmt.Errorf("%s: %w", i.address, err))
+			} else if i.id == "" {
+				r.skip(i.address, "it has no id, by which a provider could import it")
+			} else {
+				all = append(all, i)
+			}
+		}
+	}
+	return all
+}
+
+func (r *reading) skip(address, reason string) {
+	r.skipped = append(r.skipped, address+": "+reason)
+}
+
+// source returns the provider of a resource type: that of the name in the address, else the only one that has the type.
+func (r *reading) source(address, resourceType string) (*source, error) {
+	var having []*source
+	for _, s := range r.sources {
+		if s.types[resourceType] == nil {
+			continue
+		}
+		if s.name == path.Base(address) {
+			return s, nil
+		}
+		having = append(having, s)
+	}
+	if len(having) == 1 {
+		return having[0], nil
+	}
+	return nil, fmt.Errorf("no provider that is given has the resource types of %s: add --provider %s=BINARY; after terraform init it is below "+
+		".terraform/providers/%[1]s", address, path.Base(address))
+}
+
+func (r storedResource) address(index any) string {
+	address := strings.TrimPrefix(r.Module+"."+r.Type+"."+r.Name, ".")
+	switch key := index.(type) {
+	case string:
+		return address + "[" + quote(key) + "]"
+	case json.Number:
+		return address + "[" + key.String() + "]"
+	}
+	return address
+}
+
+// quote returns a text as Terraform writes it.
+func quote(text string) string {
+	data, _ := json.Marshal(text) // never fails
+	return string(data)
+}
+
+// read lets the provider decode the state, which an earlier version may have stored.
+func (i *instance) read(ctx context.Context, one storedInstance) (err error) {
+	if len(one.Attributes) == 0 || string(one.Attributes) == "null" {
+		return errors.New("its state was stored by Terraform 0.11: run terraform apply -refresh-only with a later one")
+	}
+	i.value, err = i.source.process.Upgrade(ctx, i.of, one.SchemaVersion, one.Attributes)
+	if err != nil {
+		// Its text may repeat values.
+		return fmt.Errorf("provider %s does not accept its state: give the binary of the version with which Terraform stored it, or of a later one",
+			i.source.name)
+	}
+	for _, path := range one.Sensitive {
+		at := ""
+		for _, step := range path {
+			at = step.below(at)
+		}
+		i.hidden = append(i.hidden, at)
+	}
+	if a := i.of.Schema.Block.Attribute("id"); !i.value.IsNull() && a != nil && !a.Sensitive && a.Type == cty.String {
+		i.id = text(i.value.GetAttr("id"))
+	}
+	return nil
+}
+
+func (s storedStep) below(at string) string {
+	value := s.Value
+	if key, ok := value.(map[string]any); ok { // of an index: a value with its type
+		value = key["value"]
+	}
+	if s.Type == "get_attr" {
+		return at + "." + fmt.Sprint(value)
+	}
+	return at + "[" + fmt.Sprint(value) + "]"
+}
+
+// isHidden is true for a value, or with parts for what has a part, that the configuration made sensitive.
+func (i *instance) isHidden(at string, parts bool) bool {
+	return slices.ContainsFunc(i.hidden, func(hidden string) bool {
+		rest, below := strings.CutPrefix(hidden, at)
+		return hidden == at || parts && below && (rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// text returns a string, empty for any other value.
+func text(v cty.Value) string {
+	if v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		return ""
+	}
+	return v.AsString()
+}
+
+// chosen returns the attributes that only the provider sets, and that have a value: the secret ones, or the others.
+func (i *instance) chosen(secret bool) []*schema.Attribute {
+	var all []*schema.Attribute
+	for _, a := range i.of.Schema.Block.Attributes {
+		computed := a.Computed && (!a.Optional || secret)
+		if computed && a.Sensitive == secret && !a.WriteOnly && !i.value.GetAttr(a.Name).IsNull() && !i.isHidden("."+a.Name, true) {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b *schema.Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

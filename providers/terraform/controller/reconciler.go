@@ -1,0 +1,240 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller serves resource types of Terraform providers, as TerraformProviders declare.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+)
+
+// lookInterval is how often the folders are looked at without an event, for another binary of a provider.
+const lookInterval = time.Minute
+
+// Options are what the machine of the controllers decides.
+type Options struct {
+	// Folders have the binaries of providers. Nothing else is run.
+	Folders []string
+	// Journal is the folder of the notes about changes. Default: none, and a kill during a change may need a person.
+	Journal string
+	// Namespace has the Secrets with states.
+	Namespace string
+}
+
+// A Reconciler serves the resource types of TerraformProviders.
+type Reconciler struct {
+	Options
+	client  client.Client
+	live    client.Reader
+	setup   *provider.Setup // of the provider that has the TerraformProviders
+	store   *state.Store
+	journal *journal.Journal
+
+	mu      sync.Mutex
+	serving map[string]*served // by the name of the TerraformProvider
+}
+
+// served is what this process serves of one TerraformProvider.
+type served struct {
+	source *external.Source
+	bridge *external.Bridge
+	setup  *provider.Setup
+	of     string // what status was made of
+	status v1alpha1.TerraformProviderStatus
+}
+
+// New returns a reconciler whose kinds have the options of a provider's.
+func New(s *provider.Setup, o Options) (*Reconciler, error) {
+	mgr := s.Manager()
+	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
+		store: state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace)}
+	var err error
+	if o.Journal != "" {
+		r.journal, err = journal.Open(o.Journal)
+	}
+	return r, err
+}
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		For(&v1alpha1.TerraformProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // a process of a large provider takes much memory
+		Complete(r)
+}
+
+// Reconcile serves what a TerraformProvider declares, and reports it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	of := &v1alpha1.TerraformProvider{}
+	if err := r.client.Get(ctx, req.NamespacedName, of); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if of.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	before := of.DeepCopy()
+	ready := xpv1.Available()
+	status, err := r.serve(ctx, of)
+	if err != nil {
+		ready = xpv1.Unavailable().WithMessage(err.Error())
+	} else {
+		status.Conditions = of.Status.Conditions
+		of.Status = status
+	}
+	ready.ObservedGeneration = of.Generation
+	if former := of.GetCondition(xpv1.TypeReady); former.Status == ready.Status && former.Reason == ready.Reason {
+		ready.LastTransitionTime = former.LastTransitionTime
+	}
+	of.SetConditions(ready)
+	if !equality.Semantic.DeepEqual(before.Status, of.Status) {
+		if err := r.client.Status().Patch(ctx, of, client.MergeFrom(before)); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+	}
+	return reconcile.Result{RequeueAfter: lookInterval}, nil
+}
+
+// serve has this process serve the resource types, and returns what there is then.
+func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (status v1alpha1.TerraformProviderStatus, err error) {
+	found, err := find(tp.Spec, r.Folders)
+	if err != nil {
+		return status, err
+	}
+	info, err := os.Stat(found.path)
+	if err != nil {
+		return status, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.serving[tp.Name]
+	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types, tp.Spec.TypeSettings)
+	if now != nil && now.of == of {
+		return now.status, nil
+	}
+	if now == nil {
+		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name)}
+		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store)}
+	}
+	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
+	if err != nil {
+		return status, err
+	}
+	if err := r.grant(ctx, tp.Name); err != nil {
+		return status, err
+	}
+	if status, err = r.install(ctx, tp, now, schemas); err != nil {
+		return status, err
+	}
+	now.source.Use(&external.Binary{Path: found.path, Schemas: schemas})
+	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
+	now.of, now.status = of, status
+	r.serving[tp.Name] = now
+	return status, nil
+}
+
+// read asks a process of the provider for the schemas of the types that some patterns match.
+func read(ctx context.Context, binary string, patterns []string) (*plugin.Schemas, int, error) {
+	process, err := plugin.Start(ctx, plugin.Command{Path: binary})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer process.Close()
+	used := map[string]bool{}
+	schemas, err := process.Schemas(ctx, func(name string) (any bool) {
+		for _, pattern := range patterns {
+			if matches, _ := path.Match(pattern, name); matches {
+				used[pattern], any = true, true
+			}
+		}
+		return any
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the schemas of the provider: %w", err)
+	}
+	for _, pattern := range patterns {
+		if !used[pattern] {
+			return nil, 0, fmt.Errorf("the provider has no resource type %s, in spec.types, but %s", pattern, some(schemas.Types))
+		}
+	}
+	return schemas, process.Version, nil
+}
+
+// some names a few types in a message.
+func some(types []string) string {
+	const most = 10
+	if more := len(types) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(types[:most], ", "), more)
+	}
+	return strings.Join(types, ", ")
+}
+
+// install applies the definitions, and has the controllers serve their kinds.
+func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served, schemas *plugin.Schemas) (
+	status v1alpha1.TerraformProviderStatus, err error) {
+	p, err := now.bridge.Provider(schemas)
+	if err != nil {
+		return status, err
+	}
+	var rows []provider.Kind
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range schemas.Types {
+		of := schemas.Resources[name]
+		if of == nil {
+			continue
+		}
+		kinds, both, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, keysOf(tp, name)...)
+		if err != nil {
+			return status, fmt.Errorf("resource type %s: %w", name, err)
+		}
+		rows, definitions = append(rows, kinds...), append(definitions, both...)
+		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: both[0].Spec.Names.Kind})
+	}
+	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
+	if err == nil && len(report.Skipped) > 0 {
+		err = errors.New(report.String())
+	}
+	if err != nil {
+		return status, err
+	}
+	if now.setup == nil {
+		if now.setup, err = p.Setup(r.setup.Manager(), r.setup.Options()...); err != nil {
+			return status, err
+		}
+	}
+	return status, now.setup.Serve(rows, definitions)
+}
+
+func keysOf(tp *v1alpha1.TerraformProvider, resourceType string) []string {
+	for _, of := range tp.Spec.TypeSettings {
+		if of.Type == resourceType {
+			return of.ConnectionKeys
+		}
+	}
+	return nil
+}
