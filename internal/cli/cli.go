@@ -29,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
 	"github.com/bowline-dev/bowline/internal/cli/scaffold"
+	terraformcli "github.com/bowline-dev/bowline/internal/cli/terraform"
 	"github.com/bowline-dev/bowline/internal/cli/upgrade"
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/core"
@@ -148,6 +149,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		manifests.NewRBAC(p.Providers, std),
 		manifests.New(p.Providers, std),
 		upgrade.New(p.Providers, std, folder),
+		terraformcli.New(std, folder, openCluster),
 		scaffold.NewInit(modulePath, ownVersion(), std),
 		scaffold.NewCreate(modulePath, std),
 		newGenerateCmd(std),

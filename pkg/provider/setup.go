@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -51,6 +52,12 @@ type Setup struct {
 
 // Manager is what the controllers are added to.
 func (s *Setup) Manager() ctrl.Manager { return s.mgr }
+
+// Controller begins the controller of a kind, with our queue and log.
+func (s *Setup) Controller(of schema.GroupVersionKind, concurrency int) *builder.Builder {
+	name := managed.ControllerName(of.GroupKind())
+	return ctrl.NewControllerManagedBy(s.WhenUsed(of)).Named(name).WithOptions(queue.Options(s.mgr, name, concurrency, 0, 0))
+}
 
 // Options are those of the reconcilers of all kinds.
 func (s *Setup) Options() []managed.ReconcilerOption { return s.options }
@@ -127,14 +134,9 @@ func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	}
 	own, _ := s.mgr.(ownManager)
 	concurrency := cmp.Or(own.concurrency, max(0, k.object.Concurrency), defaultConcurrency)
-	name := managed.ControllerName(k.gvk.GroupKind())
-	b := ctrl.NewControllerManagedBy(s.WhenUsed(k.gvk)).
-		Named(name).
-		For(unstructured.Plain(k.object.Object)).
-		WatchesRawSource(r.Wakeups()).
-		WithOptions(queue.Options(s.mgr, name, concurrency, 0, 0))
+	b := s.Controller(k.gvk, concurrency).For(unstructured.Plain(k.object.Object)).WatchesRawSource(r.Wakeups())
 	if s.mine().OwnsRest() { // one process counts all
-		s.metrics.CountManaged(name, s.lister(k.object.Object))
+		s.metrics.CountManaged(managed.ControllerName(k.gvk.GroupKind()), s.lister(k.object.Object))
 	}
 	s.clients.Watch(b, k.configs, r.Users, s.mine().Changes()...)
 	return b.Complete(r)

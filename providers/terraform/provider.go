@@ -8,7 +8,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/terraform/apis"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/crds"
-	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
@@ -24,7 +23,7 @@ func Provider(o *controller.Options) provider.Provider {
 			if err != nil {
 				return err
 			}
-			return r.SetupWithManager(s.WhenUsed(v1alpha1.TerraformProviderGroupVersionKind))
+			return r.Start()
 		},
 	}
 }

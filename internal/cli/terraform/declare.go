@@ -28,40 +28,81 @@ type reference struct {
 	Value      string `json:"value,omitempty"`
 }
 
-// A declarer turns the state of an instance into what its object declares: arguments that are required, and optional ones that the provider
-// does not choose.
+// A declarer turns the state of an instance into what its object declares.
+//
+// A state does not tell what the configuration sets and what the provider chose. Arguments that the provider may choose are declared as
+// initial: without them it would set its defaults once the object is managed, and as settings they would undo later choices of the provider.
 type declarer struct {
 	of         *instance
 	withValues bool                          // of secrets
 	selector   func(key string) any          // of the Secret of the object
 	refer      func(value string) *reference // nil for a text that is no reference
+	initial    map[string]any                // spec.initProvider
 	references []reference
 	keys       []string          // of the Secret
 	values     map[string]string // of the keys, if they are known
+}
+
+// settings returns spec.forProvider.
+func (d *declarer) settings() map[string]any {
+	d.initial, d.values = map[string]any{}, map[string]string{}
+	return d.object(d.of.of.Schema.Block, d.of.value, "", "")
 }
 
 // object returns the fields of an object. Its path is at in the API, and in in Terraform.
 func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[string]any {
 	declared := map[string]any{}
 	for _, f := range fieldsOf(b) {
-		value, at, in := v.GetAttr(f.argument), child(at, f.name), in+"."+f.argument
+		value, at, in, into := v.GetAttr(f.argument), child(at, f.name), in+"."+f.argument, declared
+		if f.computed && at == f.name && !f.secret {
+			into = d.initial
+		}
 		switch {
-		case value.IsNull() && !(f.required && f.writeOnly), f.computed && !(f.secret && d.withValues):
+		case value.IsNull() && !(f.required && f.writeOnly), in == idPath && f.computed, f.computed && (isEmpty(value) || f.secret && !d.withValues):
 		case f.secret:
-			declared[f.name] = d.secret(at, value)
+			into[f.name] = d.secret(at, value)
 		case d.of.isHidden(in, f.inner == nil):
-			d.of.notes = append(d.of.notes, "spec.forProvider."+at+" is left out, since the configuration made it sensitive: set it by hand")
-		case f.inner == nil:
-			if shown, ok := d.leaf(f, value, at); ok {
-				declared[f.name] = shown
+			d.of.notes = append(d.of.notes, at+" is left out, since the configuration made it sensitive: set it by hand.")
+		case f.inner != nil:
+			if inner := d.nested(f, value, at, in); inner != nil {
+				into[f.name] = inner
 			}
-		case once(f.nesting):
-			declared[f.name] = d.object(f.inner, value, at, in)
-		case value.LengthInt() > 0 || f.attribute != nil:
-			declared[f.name] = d.collection(f, value, at, in)
+		case f.computed || !d.refers(value, at):
+			b, name := only(f.attribute)
+			if shown, ok := kinds.Object(b, cty.ObjectVal(map[string]cty.Value{f.argument: value}))[name]; ok {
+				into[f.name] = shown
+			}
 		}
 	}
 	return declared
+}
+
+// idPath is the path of the attribute id: the external name.
+const idPath = ".id"
+
+func isEmpty(v cty.Value) bool {
+	switch t := v.Type(); {
+	case t == cty.String:
+		return text(v) == ""
+	case t.IsCollectionType() || t.IsTupleType():
+		return v.LengthInt() == 0
+	}
+	return false
+}
+
+// nested returns an object or a collection of objects, nil for a nested block that is not there.
+func (d *declarer) nested(f field, v cty.Value, at, in string) any {
+	switch {
+	case f.attribute == nil && !once(f.nesting) && v.LengthInt() == 0:
+		return nil
+	case once(f.nesting):
+		o := d.object(f.inner, v, at, in)
+		if f.nesting == schema.Group && len(o) == 0 {
+			return nil
+		}
+		return o
+	}
+	return d.collection(f, v, at, in)
 }
 
 func (d *declarer) collection(f field, v cty.Value, at, in string) any {
@@ -80,18 +121,19 @@ func (d *declarer) collection(f field, v cty.Value, at, in string) any {
 	return items
 }
 
-// leaf returns the value of an attribute, unless a reference sets it.
-func (d *declarer) leaf(f field, v cty.Value, at string) (any, bool) {
-	if value := text(v); value != "" && len(d.references) < mostReferences {
-		if r := d.refer(value); r != nil {
-			r.Field = at
-			d.references = append(d.references, *r)
-			return nil, false
-		}
+// refers is true for a value that a reference sets.
+func (d *declarer) refers(v cty.Value, at string) bool {
+	value := text(v)
+	if value == "" || len(d.references) == mostReferences {
+		return false
 	}
-	b, name := only(f.attribute)
-	shown, ok := kinds.Object(b, cty.ObjectVal(map[string]cty.Value{f.argument: v}))[name]
-	return shown, ok
+	r := d.refer(value)
+	if r == nil {
+		return false
+	}
+	r.Field = at
+	d.references = append(d.references, *r)
+	return true
 }
 
 var noSecretKey = regexp.MustCompile(`[^-_a-zA-Z0-9]+`)

@@ -43,9 +43,9 @@ func newImport(std command.Streams) *cobra.Command {
 		Use:   "import FILE|DIR|- --provider NAME=BINARY",
 		Short: "Print manifests of objects for what a Terraform state has",
 		Long: `Reads a Terraform state (version 4) and prints manifests: one object for each resource instance, which only observes it, with its id as
-external name. Arguments are in spec.forProvider, as far as a state tells them: required ones, and optional ones that the provider does not
-choose. Texts that are the id of a resource on which another depends become spec.references. Nothing is changed, neither outside nor in the
-state.
+external name. Required and optional arguments are in spec.forProvider. Those that the provider may have chosen are in spec.initProvider, by
+which they stay as they are outside: move to spec.forProvider what Bowline is to keep. A text that is the id of a resource on which another
+depends becomes an item of spec.references. Nothing is changed, neither outside nor in the state.
 
 FILE is a state, DIR a folder with terraform.tfstate, and - the standard input. BINARY is the path of the provider, which terraform init puts
 below .terraform/providers; it is started to read its schemas, and makes no call to the external system. NAME is the name of the
@@ -132,7 +132,7 @@ func (im *importer) run(ctx context.Context, s *stored, std command.Streams) err
 
 // print writes the Secret of an instance, if it needs one, and its object.
 func (im *importer) print(w io.Writer, i *instance, all []*instance) error {
-	d := &declarer{of: i, withValues: im.withSecrets, refer: referrer(i, all, im.scope == namespaced), values: map[string]string{}}
+	d := &declarer{of: i, withValues: im.withSecrets, refer: referrer(i, all, im.scope == namespaced)}
 	d.selector = func(key string) any {
 		ref := map[string]any{"name": i.secretName, "key": key}
 		if im.scope == cluster {
@@ -140,8 +140,10 @@ func (im *importer) print(w io.Writer, i *instance, all []*instance) error {
 		}
 		return ref
 	}
-	spec := map[string]any{"forProvider": d.object(i.of.Schema.Block, i.value, "", ""),
-		"managementPolicies": xpv1.ManagementPolicies{xpv1.ManagementActionObserve}}
+	spec := map[string]any{"forProvider": d.settings(), "managementPolicies": xpv1.ManagementPolicies{xpv1.ManagementActionObserve}}
+	if len(d.initial) > 0 {
+		spec["initProvider"] = d.initial
+	}
 	if len(d.references) > 0 {
 		spec["references"] = d.references
 	}
@@ -207,22 +209,13 @@ func (i *instance) comments(withSecrets bool) []string {
 	var left []string
 	for _, a := range i.chosen(true) {
 		if !a.Optional || !withSecrets {
-			left = append(left, fieldName(i.of.Schema.Block, a.Name))
+			left = append(left, strings.TrimSuffix(fieldName(i.of.Schema.Block, a.Name), secretSuffix))
 		}
 	}
 	if len(left) > 0 {
-		lines = append(lines, "The provider may have chosen "+strings.Join(names(left), ", ")+" and may not return it: then only the state has it.")
+		lines = append(lines, "The provider may have chosen "+strings.Join(left, ", ")+" and may not return it: then only the state has it.")
 	}
 	return lines
-}
-
-// names returns names of fields as they are without references to Secrets.
-func names(fields []string) []string {
-	all := make([]string, len(fields))
-	for i, f := range fields {
-		all[i] = strings.TrimSuffix(f, secretSuffix)
-	}
-	return all
 }
 
 func printYAML(w io.Writer, object map[string]any) error {
@@ -235,13 +228,11 @@ func printYAML(w io.Writer, object map[string]any) error {
 
 // explain prints what to do with the manifests.
 func (im *importer) explain(w io.Writer, all []*instance) {
-	kinds := map[string]string{} // and one of their objects
+	names := map[string]string{} // by kind: of its objects
 	for _, i := range all {
-		apiVersion, kind := kindOf(i.source.name, i.of.Type, im.scope == namespaced)
-		group, _, _ := strings.Cut(apiVersion, "/")
-		kinds[strings.ToLower(kind)+"."+group] = i.name
+		names[resourceOf(i.source.name, i.of.Type, im.scope == namespaced)] = i.name
 	}
-	kind := slices.Sorted(maps.Keys(kinds))[0]
+	kind := slices.Sorted(maps.Keys(names))[0]
 	in := ""
 	if im.scope == namespaced {
 		in = " -n " + datadir.ShellQuote(im.namespace)
@@ -255,5 +246,5 @@ func (im *importer) explain(w io.Writer, all []*instance) {
   2. Review each object. Its status.drift lists fields that differ: bowline kubectl get %[3]s %[4]s%[5]s -o yaml
   3. When it has condition Synced and no drift, take it from Terraform: terraform state rm ADDRESS
      and let Bowline manage it: bowline kubectl patch %[3]s %[4]s%[5]s --type merge -p '{"spec":{"managementPolicies":["*"]}}'
-`, len(all), len(kinds), kind, kinds[kind], in)
+`, len(all), len(names), kind, names[kind], in)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
@@ -24,11 +25,11 @@ const (
 func manifest(s *source, resourceType, namespace string) string {
 	b := s.types[resourceType].Block
 	apiVersion, kind := kindOf(s.name, resourceType, namespace != "")
-	group, _, _ := strings.Cut(apiVersion, "/")
+	plural := kinds.Names(s.name, resourceType).Plural
 	o := outline{namespaced: namespace != ""}
 	lines := []string{note("# "+resourceType+" of Terraform provider "+s.name+".", b.Description, b.Deprecated),
 		"# Replace what is in angle brackets. To set another field, remove the # before it.",
-		"# More about a field: bowline kubectl explain " + strings.ToLower(kind) + "." + group + ".spec.forProvider.FIELD",
+		"# More about a field: bowline kubectl explain --api-version " + apiVersion + " " + plural + ".spec.forProvider.FIELD",
 		"apiVersion: " + apiVersion, "kind: " + kind, "metadata:", "  name: <name>"}
 	if namespace != "" {
 		lines = append(lines, "  namespace: "+namespace)
@@ -68,6 +69,9 @@ func (o outline) object(b *schema.Block, all bool, depth int) []string {
 	fields := fieldsOf(b)
 	all = all && (len(fields) == 0 || !fields[0].required)
 	for _, f := range fields {
+		if depth == 0 && f.argument == "id" && f.computed { // the external name
+			continue
+		}
 		if f.required {
 			lines = append(lines, o.field(f, false, depth)...)
 		} else if all {

@@ -142,3 +142,8 @@ func scopeOf(namespaced bool) apiextensionsv1.ResourceScope {
 func kindOf(provider, resourceType string, namespaced bool) (apiVersion, kind string) {
 	return kinds.GroupVersionKind(provider, resourceType, scopeOf(namespaced)).ToAPIVersionAndKind()
 }
+
+// resourceOf returns a kind as kubectl takes it.
+func resourceOf(provider, resourceType string, namespaced bool) string {
+	return kinds.Names(provider, resourceType).Plural + "." + kinds.Group(provider, scopeOf(namespaced))
+}

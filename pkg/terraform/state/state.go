@@ -36,8 +36,10 @@ const (
 	NamePrefix = "tfstate-"
 	// LabelKeyKind is the label for the kind of the object, as plural.group.
 	LabelKeyKind = "terraform.bowline.dev/kind"
-	// AnnotationKeyObject is for people: namespace and name of the object.
-	AnnotationKeyObject = "terraform.bowline.dev/object"
+	// The annotations say which object a state is of: AnnotationKeyObject has namespace and name.
+	AnnotationKeyAPIVersion = "terraform.bowline.dev/api-version"
+	AnnotationKeyKind       = "terraform.bowline.dev/kind"
+	AnnotationKeyObject     = "terraform.bowline.dev/object"
 )
 
 // The keys of the Secrets. keyState and keyPrivate are the provider's own.
@@ -169,7 +171,9 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	}
 	secret.Type, secret.Data = SecretType, encode(r.state)
 	secret.Labels = map[string]string{LabelKeyKind: kind.String()}
-	secret.Annotations = map[string]string{AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
+	version, name := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	secret.Annotations = map[string]string{AnnotationKeyAPIVersion: version, AnnotationKeyKind: name,
+		AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
 	var err error
 	if r.stored == nil {
 		err = s.client.Create(ctx, secret)

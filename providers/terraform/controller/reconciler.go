@@ -17,10 +17,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -81,12 +80,16 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	return r, err
 }
 
-// SetupWithManager adds the controller.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return builder.ControllerManagedBy(mgr).
+// Start adds the controller, one reconcile at a time: a process of a large provider takes much memory.
+func (r *Reconciler) Start() error {
+	err := r.setup.Controller(v1alpha1.TerraformProviderGroupVersionKind, 1).
 		For(&v1alpha1.TerraformProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // a process of a large provider takes much memory
 		Complete(r)
+	if err != nil {
+		return err
+	}
+	mgr := r.setup.Manager()
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.store.Sweep(ctx, mgr.GetLogger()) }))
 }
 
 // Reconcile serves what a TerraformProvider declares, and reports it.

@@ -106,7 +106,7 @@ type ServedKind struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tfp,categories=terraform
 // +kubebuilder:printcolumn:name="VERSION",type="string",JSONPath=".status.version"
-// +kubebuilder:printcolumn:name="KINDS",type="string",JSONPath=".status.kinds[*].kind"
+// +kubebuilder:printcolumn:name="TYPES",type="string",JSONPath=".spec.types"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z][a-z0-9-]{0,30}$')",message="the name is part of the groups of kinds: use the provider's own, of lower case letters, digits and hyphens, at most 31"
 // +bowline:platform
 type TerraformProvider struct {

@@ -1,0 +1,81 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// sweepInterval is how often the states of objects that are gone are looked for.
+const sweepInterval = 10 * time.Minute
+
+// Sweep deletes the states of objects that are gone, now and then, until the context ends: an object in a namespace cannot own a Secret of
+// another one. A state whose object cannot be looked up stays, as where its kind is not served.
+func (s *Store) Sweep(ctx context.Context, log logr.Logger) error {
+	every := time.NewTicker(sweepInterval)
+	defer every.Stop()
+	for {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Info("Cannot delete the states of objects that are gone", "error", err.Error())
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *Store) sweep(ctx context.Context) error {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := s.live.List(ctx, all, client.InNamespace(s.namespace), client.HasLabels{LabelKeyKind}); err != nil {
+		return err
+	}
+	for _, secret := range all.Items {
+		uid, isState := strings.CutPrefix(secret.Name, NamePrefix)
+		gone, err := s.isGone(ctx, &secret, types.UID(uid))
+		if err != nil {
+			return err
+		}
+		if isState && gone {
+			if err := s.Forget(ctx, types.UID(uid)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isGone is true if the API server has no object with the UID of a state any more.
+func (s *Store) isGone(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
+	version, kind := secret.Annotations[AnnotationKeyAPIVersion], secret.Annotations[AnnotationKeyKind]
+	namespace, name, ok := strings.Cut(secret.Annotations[AnnotationKeyObject], "/")
+	if !ok || kind == "" {
+		return false, nil
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apimeta.IsNoMatchError(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return object.UID != uid, nil
+}
