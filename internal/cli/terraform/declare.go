@@ -58,7 +58,9 @@ func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[strin
 			into = d.initial
 		}
 		switch {
-		case value.IsNull() && !(f.required && f.writeOnly), in == idPath && f.computed, f.computed && (isEmpty(value) || f.secret && !d.withValues):
+		case value.IsNull() && !(f.required && f.writeOnly), in == idPath && f.computed, !f.required && (f.computed || f.secret) && isEmpty(value):
+		case f.computed && f.secret && !d.withValues:
+			d.of.notes = append(d.of.notes, at+" is left out: the provider may have generated it, and only the state may have it. Use --with-secrets.")
 		case f.secret:
 			into[f.name] = d.secret(at, value)
 		case d.of.isHidden(in, f.inner == nil):
@@ -81,6 +83,9 @@ func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[strin
 const idPath = ".id"
 
 func isEmpty(v cty.Value) bool {
+	if v.IsNull() {
+		return true
+	}
 	switch t := v.Type(); {
 	case t == cty.String:
 		return text(v) == ""

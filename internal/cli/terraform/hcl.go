@@ -191,8 +191,7 @@ func (r *resource) variable(f field, value any, at string) hclwrite.Tokens {
 	if namespace == "" {
 		namespace = r.object.GetNamespace()
 	}
-	name := identifier(strings.Trim(strings.ReplaceAll(r.name+"_"+strings.TrimSuffix(at, secretSuffix), "-", "_"), "_"))
-	name = strings.TrimPrefix(r.of, r.source.name+"_") + "_" + name
+	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, secretSuffix))
 	r.variables.AppendNewline()
 	body := r.variables.AppendNewBlock("variable", []string{name}).Body()
 	body.SetAttributeValue("description", cty.StringVal(fmt.Sprintf("Key %s of Secret %s", text("key"), inspect.Path(namespace, text("name")))))

@@ -159,7 +159,7 @@ func (im *importer) print(w io.Writer, i *instance, all []*instance) error {
 			return err
 		}
 	}
-	for _, line := range i.comments(im.withSecrets) {
+	for _, line := range i.comments() {
 		fmt.Fprintln(w, "# "+line)
 	}
 	apiVersion, kind := kindOf(i.source.name, i.of.Type, im.scope == namespaced)
@@ -200,22 +200,15 @@ func (im *importer) printSecret(w io.Writer, i *instance, d *declarer) error {
 }
 
 // comments say where an object is from, and what is not in it.
-func (i *instance) comments(withSecrets bool) []string {
+func (i *instance) comments() []string {
 	lines := []string{i.address}
 	if i.tainted {
 		lines = append(lines, "Terraform marks it as tainted: its creation failed in part, and Terraform would replace it.")
 	}
-	lines = append(lines, i.notes...)
-	var left []string
-	for _, a := range i.chosen(true) {
-		if !a.Optional || !withSecrets {
-			left = append(left, strings.TrimSuffix(fieldName(i.of.Schema.Block, a.Name), secretSuffix))
-		}
+	for _, a := range i.computed(true) {
+		lines = append(lines, fieldName(i.of.Schema.Block, a.Name)+" is not imported: if the provider does not return it, only the state has it.")
 	}
-	if len(left) > 0 {
-		lines = append(lines, "The provider may have chosen "+strings.Join(left, ", ")+" and may not return it: then only the state has it.")
-	}
-	return lines
+	return append(lines, i.notes...)
 }
 
 func printYAML(w io.Writer, object map[string]any) error {

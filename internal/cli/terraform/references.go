@@ -56,7 +56,7 @@ func matches(others []*instance, paths func(*instance) []string) (all []match) {
 
 // showing returns the paths of attributes with a value that only the provider sets: others may be equal by chance.
 func (i *instance) showing(value string) (paths []string) {
-	for _, a := range i.chosen(false) {
+	for _, a := range i.computed(false) {
 		name := fieldName(i.of.Schema.Block, a.Name)
 		if text(i.value.GetAttr(a.Name)) == value && !strings.ContainsAny(name, "./[]") {
 			paths = append(paths, "status.atProvider."+name)

@@ -5,7 +5,6 @@ package terraform
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -257,15 +256,9 @@ func text(v cty.Value) string {
 	return v.AsString()
 }
 
-// chosen returns the attributes that only the provider sets, and that have a value: the secret ones, or the others.
-func (i *instance) chosen(secret bool) []*schema.Attribute {
-	var all []*schema.Attribute
-	for _, a := range i.of.Schema.Block.Attributes {
-		computed := a.Computed && (!a.Optional || secret)
-		if computed && a.Sensitive == secret && !a.WriteOnly && !i.value.GetAttr(a.Name).IsNull() && !i.isHidden("."+a.Name, true) {
-			all = append(all, a)
-		}
-	}
-	slices.SortFunc(all, func(a, b *schema.Attribute) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+// computed returns the attributes with a value that only the provider sets.
+func (i *instance) computed(secret bool) []*schema.Attribute {
+	return slices.DeleteFunc(slices.Clone(i.of.Schema.Block.Attributes), func(a *schema.Attribute) bool {
+		return !a.Computed || a.Optional || a.Sensitive != secret || i.value.GetAttr(a.Name).IsNull() || !secret && i.isHidden("."+a.Name, true)
+	})
 }

@@ -1,0 +1,132 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package terraform
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+)
+
+// export exports objects that are not on a server.
+func export(t *testing.T, objects []*unstructured.Unstructured) result {
+	t.Helper()
+	e := &exporter{binaries: binaries{map[string]string{"shoal": mirror.Program(t, "shoal"), "reef": mirror.Program(t, "reef")}}}
+	var out, stderr bytes.Buffer
+	failed := e.run(t.Context(), objects, command.Streams{Out: &out, Err: &stderr})
+	if _, diagnostics := hclsyntax.ParseConfig(out.Bytes(), "main.tf", hcl.InitialPos); diagnostics.HasErrors() {
+		t.Errorf("%v in\n%s", diagnostics, out.String())
+	}
+	return result{out.String(), stderr.String(), failed}
+}
+
+func TestWhatIsImportedCanBeExported(t *testing.T) {
+	t.Parallel()
+	imported := run(t, "", append([]string{"import", harbour}, providers(t)...)...)
+	managed := slices.DeleteFunc(objects(t, imported.out), func(o *unstructured.Unstructured) bool { return o.GetKind() == "Secret" })
+	got := export(t, managed)
+	if got.failed != nil || got.err != "" {
+		t.Fatal(got.all())
+	}
+	golden(t, "export.tf", got.out)
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	got := export(t, objects(t, `
+apiVersion: shoal.tf.m.bowline.dev/v1alpha1
+kind: Berth
+metadata: {name: 1st.berth, namespace: shop, annotations: {crossplane.io/external-name: 'a"${b}'}}
+spec:
+  forProvider:
+    name: "quote \" backslash \\ ${var.x} %{if} $${x}\nnext line"
+    tags: {"my key/${x}": '%{y}', plain: v}
+    passwordSecretRef: {name: s, key: k}
+  initProvider: {name: other, size: 2}
+  providerConfigRef: {name: my.config}
+---
+apiVersion: shoal.tf.m.bowline.dev/v1alpha1
+kind: Berth
+metadata: {name: 1st.berth, namespace: office}
+spec: {forProvider: {name: n, unknown: x}}
+---
+apiVersion: shoal.tf.m.bowline.dev/v1alpha1
+kind: Anchor
+metadata: {name: a, namespace: shop, annotations: {crossplane.io/external-name: a}}
+spec: {forProvider: {berthId: literal}, references: [{field: berthId, kind: Berth, name: gone}, {field: weight, kind: Berth, name: 1st.berth, value: spec.none}]}
+---
+apiVersion: shoal.tf.m.bowline.dev/v1alpha1
+kind: Chart
+metadata: {name: c, namespace: shop, annotations: {crossplane.io/external-name: c}}
+spec:
+  forProvider:
+    title: literal
+    languages: [en, ""]
+    layer: [{tokenSecretRef: {name: s, key: k}, point: [{x: 1, y: 2}]}]
+  references:
+  - {field: title, kind: Berth, name: 1st.berth, value: status.atProvider.readyAt}
+  - {field: 'languages[1]', kind: Berth, name: 1st.berth}
+  - {field: 'layer[0].name', kind: Berth, name: 1st.berth}
+---
+apiVersion: reef.tf.bowline.dev/v1alpha1
+kind: Berth
+metadata: {name: r, annotations: {crossplane.io/external-name: r}}
+spec:
+  forProvider:
+    name: r
+    labels: [{key: k, value: v}]
+    owners: [{name: o}]
+    ports: {"http/1": {number: 80}}
+    passwordSecretRef: {name: s, namespace: default, key: k}
+`))
+	if got.failed != nil {
+		t.Fatal(got.failed)
+	}
+	golden(t, "objects.tf", got.out)
+	golden(t, "objects.txt", got.err)
+}
+
+func TestExportReadsTheServer(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	name, s := install(t, env, "shoal")
+	for _, namespace := range []string{"", env.Namespace} {
+		text := fill(manifest(s, "shoal_anchor", namespace), env.Namespace, false)
+		o := objects(t, text)[0]
+		o.SetName(env.Prefix + "a")
+		if err := env.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	provider := []string{"--provider", name + "=" + mirror.Program(t, "shoal")}
+	_, kind := kindOf(name, "shoal_anchor", true)
+	for args, want := range map[string]int{"--all": 2, "--all -n " + env.Namespace: 1,
+		strings.ToLower(kind) + "." + name + ".tf.m.bowline.dev/" + env.Prefix + "a": 1} {
+		got := runOn(t, env, "", append(append([]string{"export"}, strings.Fields(args)...), provider...)...)
+		if got.failed != nil || strings.Count(got.out, `resource "shoal_anchor"`) != want || strings.Count(got.err, "has no external name") != want {
+			t.Errorf("%s: want %d resources: %s", args, want, got.all())
+		}
+	}
+	for args, want := range map[string]string{
+		"":               "name objects as KIND/NAME",
+		"--all anchor/a": "name objects as KIND/NAME",
+		"--all":          "name the provider with",
+		"ns/" + env.Namespace + " --provider " + provider[1]:   "no provider that is given has kind Namespace",
+		"--all --provider other=" + mirror.Program(t, "shoal"): "there are no objects",
+	} {
+		if got := runOn(t, env, "", append([]string{"export"}, strings.Fields(args)...)...); got.failed == nil || !strings.Contains(got.failed.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, got.failed, want)
+		}
+	}
+}

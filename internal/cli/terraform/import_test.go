@@ -1,0 +1,136 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package terraform
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+)
+
+const harbour = "testdata/harbour.tfstate"
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"import.yaml":            nil,
+		"import-namespaced.yaml": {"--scope", "namespaced", "-n", "shop"},
+		"import-secrets.yaml":    {"--with-secrets", "-n", "shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, "", append(append([]string{"import", harbour}, providers(t)...), args...)...)
+			if got.failed != nil {
+				t.Fatal(got.failed)
+			}
+			golden(t, name, got.out)
+			golden(t, strings.Replace(name, "yaml", "txt", 1), got.err)
+			if strings.Contains(got.all(), hidden) != (name == "import-secrets.yaml") || strings.Contains(got.all(), "geheim-tag") {
+				t.Error("secrets:\n", got.all())
+			}
+		})
+	}
+}
+
+func TestImportReadsFoldersAndTheStandardInput(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(harbour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for from, input := range map[string]string{"-": string(content), dir: ""} {
+		got := run(t, input, append([]string{"import", from}, providers(t)...)...)
+		if got.failed != nil {
+			t.Fatal(got.failed)
+		}
+		golden(t, "import.yaml", got.out)
+	}
+}
+
+func TestServerAcceptsWhatIsImported(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	reef, _ := install(t, env, "reef")
+	shoal, _ := install(t, env, "shoal")
+	for _, args := range [][]string{nil, {"--scope", "namespaced"}, {"--with-secrets"}} {
+		got := run(t, "", append([]string{"import", harbour, "-n", env.Namespace, "--provider", reef + "=" + mirror.Program(t, "reef"),
+			"--provider", shoal + "=" + mirror.Program(t, "shoal")}, args...)...)
+		if got.failed != nil {
+			t.Fatal(got.failed)
+		}
+		tryCreate(t, env, got.out)
+	}
+}
+
+// state returns a state with one resource.
+func stateOf(provider, instance string) string {
+	return fmt.Sprintf(`{"version": 4, "resources": [{"mode": "managed", "type": "shoal_berth", "name": "b", "provider": %q, "instances": [%s]}]}`,
+		provider, instance)
+}
+
+func TestImportErrors(t *testing.T) {
+	t.Parallel()
+	const address = `provider["registry.terraform.io/bowline-dev/shoal"]`
+	shoal := []string{"--provider", "shoal=" + mirror.Program(t, "shoal")}
+	for name, tc := range map[string]struct {
+		state string
+		args  []string
+		want  string
+	}{
+		"no provider":                   {"{}", nil, "--provider NAME=BINARY"},
+		"another scope":                 {"{}", append([]string{"--scope", "world"}, shoal...), `unknown scope "world"`},
+		"another namespace":             {"{}", append([]string{"-n", "a/b"}, shoal...), "cannot be a namespace"},
+		"a provider of a wrong name":    {"{}", []string{"--provider", "x_y=z"}, "cannot be the name of a provider"},
+		"a provider that is missing":    {"{}", []string{"--provider", "shoal=/nowhere"}, ""},
+		"no state":                      {`{"geheim`, shoal, "is no Terraform state"},
+		"an old state":                  {`{"version": 3, "modules": []}`, shoal, "version 3"},
+		"a state without resources":     {`{"version": 4}`, shoal, "no resource to import"},
+		"a provider that is not given":  {stateOf(`provider["example.org/x/sea"]`, "{}"), []string{"--provider", "reef=" + mirror.Program(t, "reef")}, "add --provider sea=BINARY"},
+		"a provider of Terraform 0.12":  {stateOf("provider.shoal", "{}"), shoal, "terraform apply -refresh-only"},
+		"a state of Terraform 0.11":     {stateOf(address, `{"attributes_flat": {"id": "geheim"}}`), shoal, "Terraform 0.11"},
+		"a state of a later schema":     {stateOf(address, `{"schema_version": 99, "attributes": {"id": "geheim", "name": "geheim"}}`), shoal, "does not accept its state"},
+		"attributes that are not there": {stateOf(address, `{"attributes": {"id": {"geheim": "geheim"}}}`), shoal, "does not accept its state"},
+		"an instance without an id":     {stateOf(address, `{"attributes": {"id": null, "name": "geheim"}}`), shoal, "no resource to import"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, tc.state, append([]string{"import", "-"}, tc.args...)...)
+			if got.failed == nil || !strings.Contains(got.failed.Error(), tc.want) {
+				t.Errorf("%v, want %q", got.failed, tc.want)
+			}
+			if strings.Contains(got.all(), hidden) {
+				t.Error("secrets:", got.all())
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long_", 20)
+	for address, want := range map[string]string{
+		"shoal_berth.b":                                 "b",
+		"shoal_berth.b[0]":                              "b-0",
+		`shoal_berth.b["Å/é"]`:                          "b",
+		"module.a.module.b[2].shoal_berth.c":            "a-b-2-c",
+		`module.a["x.y"].shoal_berth.my_berth["k-1"]`:   "a-x-y-my-berth-k-1",
+		"shoal_berth." + long:                           "long-long-long-long-long-long-long-long-long-long-long-f58af0b4",
+		`shoal_berth.shoal_berth["shoal_berth.module"]`: "shoal-berth-shoal-berth-module",
+	} {
+		i := &instance{address: address}
+		i.of.Type = "shoal_berth"
+		if nameAll([]*instance{i}); i.name != want || len(i.name) > 63 {
+			t.Errorf("%s is %s, want %s", address, i.name, want)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package terraform_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/providers/terraform"
+	"github.com/bowline-dev/bowline/providers/terraform/apis"
+	"github.com/bowline-dev/bowline/providers/terraform/apis/crds"
+	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
+)
+
+func TestMain(m *testing.M) {
+	journal.Main()
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(controlplanetest.Main(m))
+}
+
+// A stage is an API server with the controllers of TerraformProviders, which have no rights but their own.
+type stage struct {
+	*controlplanetest.Env
+	t      *testing.T
+	name   string // of the TerraformProvider
+	folder string // of what exists outside
+}
+
+func newStage(t *testing.T, folders ...string) *stage {
+	t.Helper()
+	s := &stage{Env: controlplanetest.New(t), t: t, folder: t.TempDir()}
+	s.must(apis.AddToScheme(s.Scheme))
+	s.name = "reef-" + s.Namespace[max(0, len(s.Namespace)-12):]
+	p := terraform.Provider(&controller.Options{Folders: folders, Journal: filepath.Join(t.TempDir(), "notes"), Namespace: s.Namespace})
+	definitions, err := p.Definitions()
+	s.must(err)
+	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
+	s.must(crd.Protect(t.Context(), s.Config, crds.FS))
+	s.must(client.IgnoreAlreadyExists(s.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}})))
+	own, err := p.Rules()
+	s.must(err)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: append(own, provider.CommonRules()...)}
+	s.must(s.Client.Create(t.Context(), role))
+	s.bind(s.name)
+	s.bind(controller.RoleName)
+	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
+	scheme := runtime.NewScheme()
+	s.must(clientgoscheme.AddToScheme(scheme))
+	run := ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}
+	controlplanetest.RunManager(t, config, run, func(mgr ctrl.Manager) error {
+		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
+	})
+	return s
+}
+
+func (s *stage) bind(role string) {
+	s.t.Helper()
+	s.must(s.Client.Create(s.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-" + role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}))
+}
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) provider(spec v1alpha1.TerraformProviderSpec) *v1alpha1.TerraformProvider {
+	s.t.Helper()
+	of := &v1alpha1.TerraformProvider{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: spec}
+	s.must(s.Client.Create(s.t.Context(), of))
+	s.t.Cleanup(func() { _ = s.Client.Delete(context.Background(), of) })
+	return of
+}
+
+func (s *stage) ready(of *v1alpha1.TerraformProvider) {
+	s.t.Helper()
+	s.Eventually(s.t, "the TerraformProvider is ready", func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		if c := of.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionTrue || c.ObservedGeneration != of.Generation {
+			return fmt.Errorf("%s: %s", c.Reason, c.Message)
+		}
+		return nil
+	})
+}
+
+func (s *stage) object(kind string, spec map[string]any) *kube.Unstructured {
+	o := &kube.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: s.name + ".tf.bowline.dev", Version: kinds.Version, Kind: kind})
+	o.SetName("default")
+	return o
+}
+
+func (s *stage) becomes(o *kube.Unstructured, what xpv1.ConditionType) {
+	s.t.Helper()
+	s.Eventually(s.t, o.GetKind()+" is "+string(what), func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(o), o))
+		conditions, _, _ := kube.NestedSlice(o.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == string(what) && c["status"] == "True" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has %v", conditions)
+	})
+}
+
+// Kinds exist on demand: those of further types are added while others are in use, and configurations in use are kept.
+func TestTypesOnDemand(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	binary := filepath.Join(folder, "provider")
+	copyFile(t, mirror.Program(t, "reef"), binary)
+	s := newStage(t, folder)
+	of := s.provider(v1alpha1.TerraformProviderSpec{Path: "provider", Types: []string{"reef_berth"}})
+	s.ready(of)
+	if len(of.Status.Kinds) != 1 || of.Status.Kinds[0].Kind != "Berth" || of.Status.Protocol != 6 || of.Status.Available < 5 {
+		t.Errorf("status %+v", of.Status)
+	}
+	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.must(s.Client.Create(t.Context(), berth))
+	s.becomes(berth, xpv1.TypeReady)
+
+	before := of.DeepCopy()
+	of.Spec.Types = []string{"reef_berth", "reef_anch*"}
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.ready(of)
+	id := berth.GetAnnotations()["crossplane.io/external-name"]
+	anchor := s.object("Anchor", map[string]any{"forProvider": map[string]any{"berthId": id}})
+	s.must(s.Client.Create(t.Context(), anchor))
+	s.becomes(anchor, xpv1.TypeReady)
+
+	config := s.object("ProviderConfig", nil)
+	s.must(s.Client.Delete(t.Context(), config))
+	s.Eventually(t, "a configuration in use is kept", func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(config), config))
+		if users, _, _ := kube.NestedInt64(config.Object, "status", "users"); users != 2 {
+			return fmt.Errorf("it has %d users", users)
+		}
+		return nil
+	})
+	s.must(s.Client.Delete(t.Context(), anchor))
+	s.must(s.Client.Delete(t.Context(), berth))
+	s.Eventually(t, "the configuration goes with its last user", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err == nil {
+			return errors.New("it exists")
+		} else {
+			return client.IgnoreNotFound(err)
+		}
+	})
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a TerraformProvider declares wrongly is said with what to do, and nothing outside of the folders is run.
+func TestWrongProviders(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "outside")
+	copyFile(t, mirror.Program(t, "reef"), outside)
+	inside := t.TempDir()
+	s := newStage(t, inside, mirror.Providers(t))
+	s.must(os.Symlink(outside, filepath.Join(inside, "link")))
+	s.must(os.WriteFile(filepath.Join(inside, "text"), []byte("#!/bin/sh\necho no\n"), 0o700))
+	types := []string{"reef_berth"}
+	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "~> 2.0", Types: types})
+	for _, tc := range []struct {
+		name, want string
+		spec       v1alpha1.TerraformProviderSpec
+	}{
+		{"no such version", "there is [1.0.0]", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "~> 2.0", Types: types}},
+		{"no such provider", "there is none", v1alpha1.TerraformProviderSpec{Source: "nobody/nothing", Version: "1.0.0", Types: types}},
+		{"no constraint", "no constraint", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "newest", Types: types}},
+		{"an absolute path outside", "no file", v1alpha1.TerraformProviderSpec{Path: outside, Types: types}},
+		{"a relative path outside", "no file", v1alpha1.TerraformProviderSpec{Path: "../../../../../../.." + outside, Types: types}},
+		{"a link to outside", "no file", v1alpha1.TerraformProviderSpec{Path: "link", Types: types}},
+		{"no provider", "does not answer as a Terraform provider", v1alpha1.TerraformProviderSpec{Path: "text", Types: types}},
+		{"another checksum", "spec.checksums has other ones", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
+			Checksums: []string{"sha256:" + strings.Repeat("0", 64)}}},
+		{"no such type", "no resource type reef_boat", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_boat"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := of.DeepCopy()
+			of.Spec = tc.spec
+			s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+			s.Eventually(t, "it says what is wrong", func(ctx context.Context) error {
+				s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+				if c := of.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionFalse || c.ObservedGeneration != of.Generation || !strings.Contains(c.Message, tc.want) {
+					return fmt.Errorf("%s: %s", c.Status, c.Message)
+				}
+				return nil
+			})
+		})
+	}
+	before := of.DeepCopy()
+	of.Spec = v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: ">= 0.9, < 2", Types: types}
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.ready(of)
+}
+
+// The controllers cannot give themselves rights on anything but kinds of Terraform providers, and define no others.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, mirror.Providers(t))
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
+	controllers, err := client.New(config, client.Options{Scheme: s.Scheme})
+	s.must(err)
+	role := &rbacv1.ClusterRole{}
+	s.must(controllers.Get(t.Context(), client.ObjectKey{Name: controller.RoleName}, role))
+	before := role.DeepCopy()
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}})
+	if err := controllers.Patch(t.Context(), role, client.MergeFrom(before)); err == nil {
+		t.Error("the role has rights on nodes")
+	}
+	other := &kube.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": "example.org", "scope": "Cluster", "names": map[string]any{"kind": "Thing", "plural": "things"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+	}}}
+	other.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	other.SetName("things.example.org")
+	if err := controllers.Create(t.Context(), other); err == nil {
+		t.Error("they defined a kind of another group")
+	}
+}
