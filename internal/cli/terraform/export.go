@@ -84,9 +84,8 @@ func (e *exporter) find(ctx context.Context, c *inspect.Cluster, current string,
 		return found, nil
 	}
 	for _, kind := range c.OfRole(inspect.RoleManaged) {
-		_, group, _ := strings.Cut(kind.Group, ".")
-		if provider := strings.TrimSuffix(kind.Group, "."+group); e.binaries.paths[provider] == "" || e.namespace != "" && !kind.Namespaced ||
-			kind.Group != kinds.Group(provider, scopeOf(kind.Namespaced)) {
+		provider, _, _ := strings.Cut(kind.Group, ".")
+		if e.binaries.paths[provider] == "" || e.namespace != "" && !kind.Namespaced || kind.Group != kinds.Group(provider, scopeOf(kind.Namespaced)) {
 			continue
 		}
 		if err := c.EachIn(ctx, kind, e.namespace, func(o *unstructured.Unstructured) { found = append(found, o.DeepCopy()) }); err != nil {
@@ -131,7 +130,7 @@ func (e *exporter) run(ctx context.Context, objects []*unstructured.Unstructured
 func resources(objects []*unstructured.Unstructured, sources []*source) ([]*resource, error) {
 	var all []*resource
 	for _, o := range objects {
-		r := &resource{object: o}
+		r := &resource{Unstructured: o}
 		for _, s := range sources {
 			for name, t := range s.types {
 				if apiVersion, kind := kindOf(s.name, name, o.GetNamespace() != ""); o.GetAPIVersion() == apiVersion && o.GetKind() == kind {
@@ -146,13 +145,13 @@ func resources(objects []*unstructured.Unstructured, sources []*source) ([]*reso
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.object.GetNamespace(), b.object.GetNamespace()), cmp.Compare(a.object.GetName(), b.object.GetName()))
+		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	taken := map[string]bool{}
 	for _, r := range all {
-		r.name = identifier(r.object.GetName())
+		r.name = identifier(r.GetName())
 		if taken[r.of+"."+r.name] {
-			r.name = identifier(r.object.GetNamespace() + "_" + r.object.GetName())
+			r.name = identifier(r.GetNamespace() + "_" + r.GetName())
 		}
 		for taken[r.of+"."+r.name] {
 			r.name += "_"
@@ -165,10 +164,9 @@ func resources(objects []*unstructured.Unstructured, sources []*source) ([]*reso
 // find returns the resource of an item of spec.references.
 func (r *resource) find(ref map[string]any, all []*resource) *resource {
 	text := func(key, otherwise string) string { s, _ := ref[key].(string); return cmp.Or(s, otherwise) }
-	namespace, apiVersion := text("namespace", r.object.GetNamespace()), text("apiVersion", r.object.GetAPIVersion())
+	namespace, apiVersion := text("namespace", r.GetNamespace()), text("apiVersion", r.GetAPIVersion())
 	for _, other := range all {
-		o := other.object
-		if o.GetAPIVersion() == apiVersion && o.GetKind() == text("kind", "") && o.GetNamespace() == namespace && o.GetName() == text("name", "") {
+		if other.GetAPIVersion() == apiVersion && other.GetKind() == text("kind", "") && other.GetNamespace() == namespace && other.GetName() == text("name", "") {
 			return other
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-
+	"github.com/zclconf/go-cty/cty"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -59,7 +59,7 @@ spec:
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1
 kind: Berth
 metadata: {name: 1st.berth, namespace: office}
-spec: {forProvider: {name: n, unknown: x}}
+spec: {forProvider: {name: no name, unknown: x}}
 ---
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1
 kind: Anchor
@@ -73,7 +73,7 @@ spec:
   forProvider:
     title: literal
     languages: [en, ""]
-    layer: [{tokenSecretRef: {name: s, key: k}, point: [{x: 1, y: 2}]}]
+    layer: [{tokenSecretRef: {name: s, key: k}, point: [{x: 1, "y": 2}]}]
   references:
   - {field: title, kind: Berth, name: 1st.berth, value: status.atProvider.readyAt}
   - {field: 'languages[1]', kind: Berth, name: 1st.berth}
@@ -94,6 +94,15 @@ spec:
 		t.Fatal(got.failed)
 	}
 	golden(t, "objects.tf", got.out)
+	file, _ := hclsyntax.ParseConfig([]byte(got.out), "main.tf", hcl.InitialPos)
+	for _, block := range file.Body.(*hclsyntax.Body).Blocks {
+		if slices.Equal(block.Labels, []string{"shoal_berth", "shop_1st_berth"}) {
+			name, _ := block.Body.Attributes["name"].Expr.Value(nil)
+			if want := "quote \" backslash \\ ${var.x} %{if} $${x}\nnext line"; !name.RawEquals(cty.StringVal(want)) {
+				t.Errorf("%#v, want %q", name, want)
+			}
+		}
+	}
 	golden(t, "objects.txt", got.err)
 }
 

@@ -24,7 +24,7 @@ import (
 
 // A resource is the block that an object becomes.
 type resource struct {
-	object *unstructured.Unstructured
+	*unstructured.Unstructured
 	source *source
 	of     string // resource type
 	name   string // of the block
@@ -36,16 +36,16 @@ type resource struct {
 }
 
 func (r *resource) String() string {
-	return strings.ToLower(r.object.GetKind()) + "/" + inspect.Path(r.object.GetNamespace(), r.object.GetName())
+	return strings.ToLower(r.GetKind()) + "/" + inspect.Path(r.GetNamespace(), r.GetName())
 }
 
 func (r *resource) problem(format string, args ...any) {
 	r.problems = append(r.problems, r.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// tree returns a part of the object.
-func (r *resource) tree(path ...string) map[string]any {
-	tree, _, _ := unstructured.NestedMap(r.object.Object, path...)
+// tree returns a part of the spec.
+func (r *resource) tree(name string) map[string]any {
+	tree, _, _ := unstructured.NestedMap(r.Object, "spec", name)
 	return tree
 }
 
@@ -53,12 +53,16 @@ func (r *resource) tree(path ...string) map[string]any {
 func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *resource) {
 	r.variables = hclwrite.NewEmptyFile().Body()
 	r.findReferences(find)
-	declared, initial := r.tree("spec", "forProvider"), r.tree("spec", "initProvider")
+	declared, initial := r.tree("forProvider"), r.tree("initProvider")
+	both := parameters.Overlay(declared, initial)
+	if _, err := kinds.Config(r.block, "spec.forProvider", both, func(string) ([]byte, bool) { return []byte("null"), true }); err != nil {
+		r.problem("what does not fit the schema of the binary is left out: %v", err)
+	}
 	body := file.AppendNewBlock("resource", []string{r.of, r.name}).Body()
-	if config := inspect.Text(r.object, "spec", "providerConfigRef", "name"); config != "" && config != "default" {
+	if config := inspect.Text(r.Unstructured, "spec", "providerConfigRef", "name"); config != "" && config != "default" {
 		body.SetAttributeTraversal("provider", traversal(r.source.name, identifier(config)))
 	}
-	r.body(body, r.block, parameters.Overlay(declared, initial), "")
+	r.body(body, r.block, both, "")
 	var ignored []hclwrite.Tokens
 	for _, f := range fieldsOf(r.block) {
 		if initial[f.name] != nil && declared[f.name] == nil {
@@ -68,7 +72,7 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 	if len(ignored) > 0 {
 		body.AppendNewBlock("lifecycle", nil).Body().SetAttributeRaw("ignore_changes", hclwrite.TokensForTuple(ignored))
 	}
-	if id := meta.GetExternalName(r.object); id != "" {
+	if id := meta.GetExternalName(r); id != "" {
 		file.AppendNewline()
 		block := file.AppendNewBlock("import", nil).Body()
 		block.SetAttributeTraversal("to", traversal(r.of, r.name))
@@ -82,70 +86,67 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 // body writes the fields of a nested block, or of the resource.
 func (r *resource) body(body *hclwrite.Body, b *schema.Block, from map[string]any, at string) {
 	for _, f := range fieldsOf(b) {
-		at := child(at, f.name)
-		value := from[f.name]
-		if f.inner == nil || f.attribute != nil {
-			if tokens := r.value(f, value, at); tokens != nil {
-				body.SetAttributeRaw(f.argument, tokens)
-			}
-			continue
-		}
-		switch value := value.(type) {
-		case []any:
-			for i, one := range value {
-				r.nested(body, f, one, item(at, i))
-			}
-		case map[string]any:
-			if once(f.nesting) {
-				r.nested(body, f, value, at)
-				continue
-			}
-			for _, key := range slices.Sorted(maps.Keys(value)) {
-				r.nested(body, f, value[key], child(at, key), key)
-			}
+		at, value := child(at, f.name), from[f.name]
+		if f.attribute == nil {
+			eachObject(f, value, at, func(one map[string]any, at string, key ...string) {
+				r.body(body.AppendNewBlock(f.argument, key).Body(), f.inner, one, at)
+			})
+		} else if tokens := r.value(f, value, at); tokens != nil {
+			body.SetAttributeRaw(f.argument, tokens)
 		}
 	}
 }
 
-func (r *resource) nested(body *hclwrite.Body, f field, value any, at string, labels ...string) {
-	from, _ := value.(map[string]any)
-	r.body(body.AppendNewBlock(f.argument, labels).Body(), f.inner, from, at)
+// eachObject visits one object, or those of a list or map.
+func eachObject(f field, value any, at string, visit func(one map[string]any, at string, key ...string)) {
+	switch value := value.(type) {
+	case []any:
+		for i, one := range value {
+			o, _ := one.(map[string]any)
+			visit(o, item(at, i))
+		}
+	case map[string]any:
+		if once(f.nesting) {
+			visit(value, at)
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			o, _ := value[key].(map[string]any)
+			visit(o, child(at, key), key)
+		}
+	}
 }
 
 // value returns an attribute, nil if it is not set.
 func (r *resource) value(f field, value any, at string) hclwrite.Tokens {
-	if tokens := r.references[at]; tokens != nil {
-		return tokens
-	}
 	switch {
-	case value == nil && !r.isReferred(at):
-		return nil
-	case f.secret:
+	case r.references[at] != nil:
+		return r.references[at]
+	case f.secret && value != nil:
 		return r.variable(f, value, at)
 	case f.inner == nil:
 		return r.leaf(f.attribute, value, at)
-	case once(f.nesting):
-		return r.fields(f.inner, value, at)
+	case value == nil:
+		return nil
 	}
-	switch value := value.(type) {
-	case map[string]any:
-		var items []hclwrite.ObjectAttrTokens
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForValue(cty.StringVal(key)), Value: r.fields(f.inner, value[key], child(at, key))})
+	var all []hclwrite.Tokens
+	var items []hclwrite.ObjectAttrTokens
+	eachObject(f, value, at, func(one map[string]any, at string, key ...string) {
+		all = append(all, r.object(f.inner, one, at))
+		for _, k := range key {
+			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForValue(cty.StringVal(k)), Value: all[len(all)-1]})
 		}
+	})
+	switch {
+	case f.nesting == schema.Map:
 		return hclwrite.TokensForObject(items)
-	case []any:
-		items := make([]hclwrite.Tokens, len(value))
-		for i, one := range value {
-			items[i] = r.fields(f.inner, one, item(at, i))
-		}
-		return hclwrite.TokensForTuple(items)
+	case once(f.nesting) && len(all) == 1:
+		return all[0]
 	}
-	return nil
+	return hclwrite.TokensForTuple(all)
 }
 
-func (r *resource) fields(b *schema.Block, value any, at string) hclwrite.Tokens {
-	from, _ := value.(map[string]any)
+func (r *resource) object(b *schema.Block, from map[string]any, at string) hclwrite.Tokens {
 	var items []hclwrite.ObjectAttrTokens
 	for _, f := range fieldsOf(b) {
 		if tokens := r.value(f, from[f.name], child(at, f.name)); tokens != nil {
@@ -155,32 +156,27 @@ func (r *resource) fields(b *schema.Block, value any, at string) hclwrite.Tokens
 	return hclwrite.TokensForObject(items)
 }
 
-// leaf returns a value without fields of its own. References may set elements of a list.
+// leaf returns a value without fields of its own, nil if it is not set or does not fit. References may set elements of a list of texts.
 func (r *resource) leaf(a *schema.Attribute, value any, at string) hclwrite.Tokens {
-	elements, isList := value.([]any)
-	if r.isReferred(at) && (isList || value == nil) {
-		var items []hclwrite.Tokens
-		for i := 0; i < len(elements) || r.references[item(at, i)] != nil; i++ {
-			if tokens := r.references[item(at, i)]; tokens != nil {
-				items = append(items, tokens)
-			} else if s, ok := elements[i].(string); ok {
-				items = append(items, hclwrite.TokensForValue(cty.StringVal(s)))
-			}
+	elements, _ := value.([]any)
+	referred := false
+	var items []hclwrite.Tokens
+	for i := 0; i < len(elements) || r.references[item(at, i)] != nil; i++ {
+		tokens := r.references[item(at, i)]
+		if referred = referred || tokens != nil; tokens == nil {
+			tokens = hclwrite.TokensForValue(cty.StringVal(fmt.Sprint(elements[i])))
 		}
+		items = append(items, tokens)
+	}
+	if referred {
 		return hclwrite.TokensForTuple(items)
 	}
 	b, name := only(a)
 	config, err := kinds.Config(b, at, map[string]any{name: value}, nil)
-	if err != nil {
-		r.problem("%v", err)
+	if err != nil || config.GetAttr(a.Name).IsNull() {
 		return nil
 	}
 	return hclwrite.TokensForValue(config.GetAttr(a.Name))
-}
-
-// isReferred is true for a field with elements that references set.
-func (r *resource) isReferred(at string) bool {
-	return r.references[item(at, 0)] != nil
 }
 
 // variable returns a variable instead of the value of a Secret.
@@ -189,7 +185,7 @@ func (r *resource) variable(f field, value any, at string) hclwrite.Tokens {
 	text := func(key string) string { s, _ := ref[key].(string); return s }
 	namespace := text("namespace")
 	if namespace == "" {
-		namespace = r.object.GetNamespace()
+		namespace = r.GetNamespace()
 	}
 	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, secretSuffix))
 	r.variables.AppendNewline()
@@ -207,7 +203,7 @@ func (r *resource) variable(f field, value any, at string) hclwrite.Tokens {
 // findReferences reads spec.references: to other resources that are exported, too.
 func (r *resource) findReferences(find func(ref map[string]any) *resource) {
 	r.references = map[string]hclwrite.Tokens{}
-	all, _, _ := unstructured.NestedSlice(r.object.Object, "spec", "references")
+	all, _, _ := unstructured.NestedSlice(r.Object, "spec", "references")
 	for _, one := range all {
 		ref, _ := one.(map[string]any)
 		at, _ := ref["field"].(string)

@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 		`shoal_berth.b["Å/é"]`:                          "b",
 		"module.a.module.b[2].shoal_berth.c":            "a-b-2-c",
 		`module.a["x.y"].shoal_berth.my_berth["k-1"]`:   "a-x-y-my-berth-k-1",
-		"shoal_berth." + long:                           "long-long-long-long-long-long-long-long-long-long-long-f58af0b4",
+		"shoal_berth." + long:                           "long-long-long-long-long-long-long-long-long-long-long-ca8158b2",
 		`shoal_berth.shoal_berth["shoal_berth.module"]`: "shoal-berth-shoal-berth-module",
 	} {
 		i := &instance{address: address}

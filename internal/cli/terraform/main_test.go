@@ -121,7 +121,7 @@ func install(t *testing.T, env *controlplanetest.Env, provider string) (name str
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.process.Close)
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for resourceType, schema := range s.types {
 		both, err := kinds.Definitions(name, resourceType, schema)

@@ -80,7 +80,7 @@ func TestSchemaAsData(t *testing.T) {
 		t.Fatal(err, got.all())
 	}
 	want := []map[string]any{{"type": "old_thing", "kind": "Thing", "apiVersion": "old.tf.bowline.dev/v1alpha1",
-		"namespacedAPIVersion": "old.tf.m.bowline.dev/v1alpha1", "required": []any{"enabled", "pinSecretRef", "y", "disk"}, "deprecated": true, "description": "Much text."}}
+		"namespacedAPIVersion": "old.tf.m.bowline.dev/v1alpha1", "required": []any{"disk", "enabled", "pinSecretRef", "y"}, "deprecated": true, "description": "Much text."}}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

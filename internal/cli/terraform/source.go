@@ -6,7 +6,6 @@ package terraform
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,15 +31,11 @@ type source struct {
 	process *plugin.Provider // nil for a document
 }
 
-func (s *source) close() {
-	if s.process != nil {
-		s.process.Close()
-	}
-}
-
 func closeAll(all []*source) {
 	for _, s := range all {
-		s.close()
+		if s.process != nil {
+			s.process.Close()
+		}
 	}
 }
 
@@ -107,18 +102,13 @@ func (b *binaries) AddFlags(flags *pflag.FlagSet) {
 // open starts all providers.
 func (b *binaries) open(ctx context.Context) ([]*source, error) {
 	var all []*source
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(b.paths)) {
 		s, err := openBinary(ctx, name, b.paths[name])
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			closeAll(all)
+			return nil, err
 		}
 		all = append(all, s)
-	}
-	if err := errors.Join(errs...); err != nil {
-		closeAll(all)
-		return nil, err
 	}
 	return all, nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"path"
@@ -211,8 +212,7 @@ func (i *instance) read(ctx context.Context, one storedInstance) (err error) {
 		return errors.New("its state was stored by Terraform 0.11: run terraform apply -refresh-only with a later one")
 	}
 	i.value, err = i.source.process.Upgrade(ctx, i.of, one.SchemaVersion, one.Attributes)
-	if err != nil {
-		// Its text may repeat values.
+	if err != nil || one.SchemaVersion > i.of.Schema.Version { // the error may repeat values
 		return fmt.Errorf("provider %s does not accept its state: give the binary of the version with which Terraform stored it, or of a later one",
 			i.source.name)
 	}
@@ -261,4 +261,40 @@ func (i *instance) computed(secret bool) []*schema.Attribute {
 	return slices.DeleteFunc(slices.Clone(i.of.Schema.Block.Attributes), func(a *schema.Attribute) bool {
 		return !a.Computed || a.Optional || a.Sensitive != secret || i.value.GetAttr(a.Name).IsNull() || !secret && i.isHidden("."+a.Name, true)
 	})
+}
+
+const longestName = 63 // of objects of Terraform kinds
+
+var (
+	noLabel   = regexp.MustCompile(`[^a-z0-9]+`)
+	ofModules = regexp.MustCompile(`(^|\.)module\.`)
+)
+
+// nameAll gives each instance a name by its address without the type: b-0 in module a becomes a-b-0. One that is too long, or that
+// another object of its kind has, ends with a hash.
+func nameAll(all []*instance) {
+	count := map[string]int{}
+	for _, i := range all {
+		count[i.of.Type+"/"+i.shortName()]++
+	}
+	for _, i := range all {
+		name := i.shortName()
+		if len(name) > longestName || count[i.of.Type+"/"+name] > 1 || name == "" {
+			h := fnv.New32a()
+			_, _ = h.Write([]byte(i.address)) // never fails
+			name = strings.TrimLeft(fmt.Sprintf("%s-%08x", strings.TrimRight(name[:min(len(name), longestName-9)], "-"), h.Sum32()), "-")
+		}
+		i.name = name
+		i.secretName = label(i.of.Type) + "-" + name
+	}
+}
+
+func (i *instance) shortName() string {
+	address := ofModules.ReplaceAllString(i.address, "$1")
+	return label(strings.Replace("."+address, "."+i.of.Type+".", ".", 1))
+}
+
+// label returns a text as names of objects allow it.
+func label(text string) string {
+	return strings.Trim(noLabel.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -168,6 +169,7 @@ func read(ctx context.Context, binary string, patterns []string) (*plugin.Schema
 		return nil, 0, err
 	}
 	defer process.Close()
+	defer debug.FreeOSMemory() // the schemas of a large provider are more than all that this process needs otherwise
 	used := map[string]bool{}
 	schemas, err := process.Schemas(ctx, func(name string) (any bool) {
 		for _, pattern := range patterns {
