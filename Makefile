@@ -58,6 +58,10 @@ kubernetes-1.34: ## Build bin/kubernetes-1.34, the same servers of an earlier ve
 helm: ## Build bin/helm, for the tests of the chart
 	cd tools/helm && $(GO) build -buildvcs=false -ldflags '-s -w' -o '$(CURDIR)/bin/helm' helm.sh/helm/v4/cmd/helm
 
+.PHONY: terraform-providers
+terraform-providers: ## Build bin/terraform/mirror, the Terraform providers of tests and of docs/guides/terraform.md
+	@$(GO) run ./internal/testkit/mirror/cmd
+
 .PHONY: quickstart
 quickstart: ## From a six-line claim to a running PostgreSQL server
 	.ci/ensure-servers

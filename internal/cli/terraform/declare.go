@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
@@ -53,27 +53,27 @@ func (d *declarer) settings() map[string]any {
 // object returns the fields of an object. Its path is at in the API, and in in Terraform.
 func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[string]any {
 	declared := map[string]any{}
-	for _, f := range fieldsOf(b) {
-		value, at, in, into := v.GetAttr(f.argument), child(at, f.name), in+"."+f.argument, declared
-		if f.computed && at == f.name && !f.secret {
+	for _, f := range source.Fields(b) {
+		value, at, in, into := v.GetAttr(f.Argument), source.Child(at, f.Name), in+"."+f.Argument, declared
+		if f.Computed && at == f.Name && !f.Secret {
 			into = d.initial
 		}
 		switch {
-		case value.IsNull() && !(f.required && f.writeOnly), in == idPath && f.computed, !f.required && (f.computed || f.secret) && isEmpty(value):
-		case f.computed && f.secret && !d.withValues:
+		case value.IsNull() && !(f.Required && f.WriteOnly), in == idPath && f.Computed, !f.Required && (f.Computed || f.Secret) && isEmpty(value):
+		case f.Computed && f.Secret && !d.withValues:
 			d.of.notes = append(d.of.notes, at+" is left out: the provider may have generated it, and only the state may have it. Use --with-secrets.")
-		case f.secret:
-			into[f.name] = d.secret(at, value)
-		case d.of.isHidden(in, f.inner == nil):
+		case f.Secret:
+			into[f.Name] = d.secret(at, value)
+		case d.of.isHidden(in, f.Inner == nil):
 			d.of.notes = append(d.of.notes, at+" is left out, since the configuration made it sensitive: set it by hand.")
-		case f.inner != nil:
+		case f.Inner != nil:
 			if inner := d.nested(f, value, at, in); inner != nil {
-				into[f.name] = inner
+				into[f.Name] = inner
 			}
-		case f.computed || !d.refers(value, at):
-			b, name := only(f.attribute)
-			if shown, ok := kinds.Object(b, cty.ObjectVal(map[string]cty.Value{f.argument: value}))[name]; ok {
-				into[f.name] = shown
+		case f.Computed || !d.refers(value, at):
+			b, name := source.Only(f.Attribute)
+			if shown, ok := kinds.Object(b, cty.ObjectVal(map[string]cty.Value{f.Argument: value}))[name]; ok {
+				into[f.Name] = shown
 			}
 		}
 	}
@@ -97,34 +97,28 @@ func isEmpty(v cty.Value) bool {
 }
 
 // nested returns an object or a collection of objects, nil for a nested block that is not there.
-func (d *declarer) nested(f field, v cty.Value, at, in string) any {
-	switch {
-	case f.attribute == nil && !once(f.nesting) && v.LengthInt() == 0:
+func (d *declarer) nested(f source.Field, v cty.Value, at, in string) any {
+	if f.Once() {
+		if o := d.object(f.Inner, v, at, in); f.Nesting == schema.Single || len(o) > 0 {
+			return o
+		}
 		return nil
-	case once(f.nesting):
-		o := d.object(f.inner, v, at, in)
-		if f.nesting == schema.Group && len(o) == 0 {
-			return nil
-		}
-		return o
 	}
-	return d.collection(f, v, at, in)
-}
-
-func (d *declarer) collection(f field, v cty.Value, at, in string) any {
-	if f.nesting == schema.Map {
-		items := map[string]any{}
-		for key, value := range v.Elements() {
-			items[key.AsString()] = d.object(f.inner, value, child(at, key.AsString()), in+"["+key.AsString()+"]")
+	if f.Attribute == nil && v.LengthInt() == 0 {
+		return nil
+	}
+	list, items := []any{}, map[string]any{}
+	for key, value := range v.Elements() {
+		if f.Nesting == schema.Map {
+			items[key.AsString()] = d.object(f.Inner, value, source.Child(at, key.AsString()), in+"["+key.AsString()+"]")
+		} else {
+			list = append(list, d.object(f.Inner, value, source.Item(at, len(list)), source.Item(in, len(list))))
 		}
+	}
+	if f.Nesting == schema.Map {
 		return items
 	}
-	items := []any{}
-	for _, value := range v.Elements() {
-		i := len(items)
-		items = append(items, d.object(f.inner, value, item(at, i), item(in, i)))
-	}
-	return items
+	return list
 }
 
 // refers is true for a value that a reference sets.
@@ -176,50 +170,30 @@ func referrer(of *instance, all []*instance, namespaced bool) func(value string)
 			others = append(others, other)
 		}
 	}
-	apiVersion, _ := kindOf(of.source.name, of.of.Type, namespaced)
+	apiVersion, _ := of.source.Kind(of.of.Type, namespaced)
 	return func(value string) *reference {
-		found := matches(others, func(other *instance) []string {
-			if other.id == value {
-				return []string{""}
+		var ids, found []*reference
+		for _, other := range others {
+			r := reference{Name: other.name}
+			if r.APIVersion, r.Kind = other.source.Kind(other.of.Type, namespaced); r.APIVersion == apiVersion {
+				r.APIVersion = ""
 			}
-			return nil
-		})
-		if len(found) == 0 {
-			found = matches(others, func(other *instance) (paths []string) { return other.showing(value) })
+			if other.id == value {
+				ids = append(ids, new(r))
+			}
+			for _, a := range other.computed(false) {
+				if text(other.value.GetAttr(a.Name)) == value {
+					r.Value = "status.atProvider." + source.FieldName(other.of.Schema.Block, a.Name)
+					found = append(found, new(r))
+				}
+			}
+		}
+		if len(ids) > 0 {
+			found = ids
 		}
 		if len(found) != 1 {
 			return nil
 		}
-		r := &reference{Name: found[0].other.name, Value: found[0].path}
-		r.APIVersion, r.Kind = kindOf(found[0].other.source.name, found[0].other.of.Type, namespaced)
-		if r.APIVersion == apiVersion {
-			r.APIVersion = ""
-		}
-		return r
+		return found[0]
 	}
-}
-
-type match struct {
-	other *instance
-	path  string // of the value; empty for the id
-}
-
-func matches(others []*instance, paths func(*instance) []string) (all []match) {
-	for _, other := range others {
-		for _, path := range paths(other) {
-			all = append(all, match{other, path})
-		}
-	}
-	return all
-}
-
-// showing returns the paths of attributes with a value that only the provider sets: others may be equal by chance.
-func (i *instance) showing(value string) (paths []string) {
-	for _, a := range i.computed(false) {
-		name := fieldName(i.of.Schema.Block, a.Name)
-		if text(i.value.GetAttr(a.Name)) == value && !strings.ContainsAny(name, "./[]") {
-			paths = append(paths, "status.atProvider."+name)
-		}
-	}
-	return paths
 }

@@ -18,12 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // An exporter says which objects to print as Terraform configuration.
 type exporter struct {
-	binaries  binaries
+	providers source.Flag
 	access    datadir.Access
 	namespace string
 	all       bool
@@ -46,7 +47,7 @@ stay.`,
   bowline terraform export --all --provider postgresql=./terraform-provider-postgresql > main.tf && terraform plan`,
 	}
 	flags := cmd.Flags()
-	e.binaries.AddFlags(flags)
+	e.providers.AddFlags(flags)
 	e.access.AddFlags(flags)
 	flags.BoolVar(&e.all, "all", false, "export all objects of the providers, in all namespaces unless one is named")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the objects (default: that of the kubeconfig)")
@@ -54,7 +55,7 @@ stay.`,
 		if e.all == (len(args) > 0) {
 			return command.Usagef(cmd, "name objects as KIND/NAME, or all with --all")
 		}
-		if len(e.binaries.paths) == 0 {
+		if len(e.providers.Paths) == 0 {
 			return command.Usagef(cmd, "name the provider with --provider NAME=BINARY")
 		}
 		cluster, current, err := open(folder, e.access)
@@ -85,7 +86,8 @@ func (e *exporter) find(ctx context.Context, c *inspect.Cluster, current string,
 	}
 	for _, kind := range c.OfRole(inspect.RoleManaged) {
 		provider, _, _ := strings.Cut(kind.Group, ".")
-		if e.binaries.paths[provider] == "" || e.namespace != "" && !kind.Namespaced || kind.Group != kinds.Group(provider, scopeOf(kind.Namespaced)) {
+		known := e.providers.Paths[provider] != "" && kind.Group == kinds.Group(provider, source.Scope(kind.Namespaced))
+		if !known || e.namespace != "" && !kind.Namespaced {
 			continue
 		}
 		if err := c.EachIn(ctx, kind, e.namespace, func(o *unstructured.Unstructured) { found = append(found, o.DeepCopy()) }); err != nil {
@@ -99,11 +101,11 @@ func (e *exporter) find(ctx context.Context, c *inspect.Cluster, current string,
 }
 
 func (e *exporter) run(ctx context.Context, objects []*unstructured.Unstructured, std command.Streams) error {
-	sources, err := e.binaries.open(ctx)
+	sources, err := e.providers.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer closeAll(sources)
+	defer source.CloseAll(sources)
 	all, err := resources(objects, sources)
 	if err != nil {
 		return err
@@ -127,13 +129,13 @@ func (e *exporter) run(ctx context.Context, objects []*unstructured.Unstructured
 }
 
 // resources returns the resource of each object, with a name that no other of its type has.
-func resources(objects []*unstructured.Unstructured, sources []*source) ([]*resource, error) {
+func resources(objects []*unstructured.Unstructured, sources []*source.Provider) ([]*resource, error) {
 	var all []*resource
 	for _, o := range objects {
 		r := &resource{Unstructured: o}
 		for _, s := range sources {
-			for name, t := range s.types {
-				if apiVersion, kind := kindOf(s.name, name, o.GetNamespace() != ""); o.GetAPIVersion() == apiVersion && o.GetKind() == kind {
+			for name, t := range s.Types {
+				if apiVersion, kind := s.Kind(name, o.GetNamespace() != ""); o.GetAPIVersion() == apiVersion && o.GetKind() == kind {
 					r.source, r.of, r.block = s, name, t.Block
 				}
 			}
@@ -164,9 +166,10 @@ func resources(objects []*unstructured.Unstructured, sources []*source) ([]*reso
 // find returns the resource of an item of spec.references.
 func (r *resource) find(ref map[string]any, all []*resource) *resource {
 	text := func(key, otherwise string) string { s, _ := ref[key].(string); return cmp.Or(s, otherwise) }
-	namespace, apiVersion := text("namespace", r.GetNamespace()), text("apiVersion", r.GetAPIVersion())
+	apiVersion, kind := text("apiVersion", r.GetAPIVersion()), text("kind", "")
+	at := inspect.Path(text("namespace", r.GetNamespace()), text("name", ""))
 	for _, other := range all {
-		if other.GetAPIVersion() == apiVersion && other.GetKind() == text("kind", "") && other.GetNamespace() == namespace && other.GetName() == text("name", "") {
+		if other.GetAPIVersion() == apiVersion && other.GetKind() == kind && inspect.Path(other.GetNamespace(), other.GetName()) == at {
 			return other
 		}
 	}

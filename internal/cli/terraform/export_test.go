@@ -16,13 +16,14 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 )
 
 // export exports objects that are not on a server.
 func export(t *testing.T, objects []*unstructured.Unstructured) result {
 	t.Helper()
-	e := &exporter{binaries: binaries{map[string]string{"shoal": mirror.Program(t, "shoal"), "reef": mirror.Program(t, "reef")}}}
+	e := &exporter{providers: source.Flag{Paths: map[string]string{"shoal": mirror.Program(t, "shoal"), "reef": mirror.Program(t, "reef")}}}
 	var out, stderr bytes.Buffer
 	failed := e.run(t.Context(), objects, command.Streams{Out: &out, Err: &stderr})
 	if _, diagnostics := hclsyntax.ParseConfig(out.Bytes(), "main.tf", hcl.InitialPos); diagnostics.HasErrors() {
@@ -64,7 +65,9 @@ spec: {forProvider: {name: no name, unknown: x}}
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1
 kind: Anchor
 metadata: {name: a, namespace: shop, annotations: {crossplane.io/external-name: a}}
-spec: {forProvider: {berthId: literal}, references: [{field: berthId, kind: Berth, name: gone}, {field: weight, kind: Berth, name: 1st.berth, value: spec.none}]}
+spec:
+  forProvider: {berthId: literal}
+  references: [{field: berthId, kind: Berth, name: gone}, {field: weight, kind: Berth, name: 1st.berth, value: spec.none}]
 ---
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1
 kind: Chart
@@ -111,7 +114,7 @@ func TestExportReadsTheServer(t *testing.T) {
 	env := controlplanetest.New(t)
 	name, s := install(t, env, "shoal")
 	for _, namespace := range []string{"", env.Namespace} {
-		text := fill(manifest(s, "shoal_anchor", namespace), env.Namespace, false)
+		text := fill(s.Manifest("shoal_anchor", namespace), env.Namespace, false)
 		o := objects(t, text)[0]
 		o.SetName(env.Prefix + "a")
 		if err := env.Client.Create(t.Context(), o); err != nil {
@@ -119,9 +122,9 @@ func TestExportReadsTheServer(t *testing.T) {
 		}
 	}
 	provider := []string{"--provider", name + "=" + mirror.Program(t, "shoal")}
-	_, kind := kindOf(name, "shoal_anchor", true)
+	kind := s.Resource("shoal_anchor", true)
 	for args, want := range map[string]int{"--all": 2, "--all -n " + env.Namespace: 1,
-		strings.ToLower(kind) + "." + name + ".tf.m.bowline.dev/" + env.Prefix + "a": 1} {
+		kind + "/" + env.Prefix + "a": 1} {
 		got := runOn(t, env, "", append(append([]string{"export"}, strings.Fields(args)...), provider...)...)
 		if got.failed != nil || strings.Count(got.out, `resource "shoal_anchor"`) != want || strings.Count(got.err, "has no external name") != want {
 			t.Errorf("%s: want %d resources: %s", args, want, got.all())
@@ -134,7 +137,8 @@ func TestExportReadsTheServer(t *testing.T) {
 		"ns/" + env.Namespace + " --provider " + provider[1]:   "no provider that is given has kind Namespace",
 		"--all --provider other=" + mirror.Program(t, "shoal"): "there are no objects",
 	} {
-		if got := runOn(t, env, "", append([]string{"export"}, strings.Fields(args)...)...); got.failed == nil || !strings.Contains(got.failed.Error(), want) {
+		got := runOn(t, env, "", append([]string{"export"}, strings.Fields(args)...)...)
+		if got.failed == nil || !strings.Contains(got.failed.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, got.failed, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -25,7 +26,7 @@ import (
 // A resource is the block that an object becomes.
 type resource struct {
 	*unstructured.Unstructured
-	source *source
+	source *source.Provider
 	of     string // resource type
 	name   string // of the block
 	block  *schema.Block
@@ -60,13 +61,13 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 	}
 	body := file.AppendNewBlock("resource", []string{r.of, r.name}).Body()
 	if config := inspect.Text(r.Unstructured, "spec", "providerConfigRef", "name"); config != "" && config != "default" {
-		body.SetAttributeTraversal("provider", traversal(r.source.name, identifier(config)))
+		body.SetAttributeTraversal("provider", traversal(r.source.Name, identifier(config)))
 	}
 	r.body(body, r.block, both, "")
 	var ignored []hclwrite.Tokens
-	for _, f := range fieldsOf(r.block) {
-		if initial[f.name] != nil && declared[f.name] == nil {
-			ignored = append(ignored, hclwrite.TokensForIdentifier(f.argument))
+	for _, f := range source.Fields(r.block) {
+		if initial[f.Name] != nil && declared[f.Name] == nil {
+			ignored = append(ignored, hclwrite.TokensForIdentifier(f.Argument))
 		}
 	}
 	if len(ignored) > 0 {
@@ -85,62 +86,62 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 
 // body writes the fields of a nested block, or of the resource.
 func (r *resource) body(body *hclwrite.Body, b *schema.Block, from map[string]any, at string) {
-	for _, f := range fieldsOf(b) {
-		at, value := child(at, f.name), from[f.name]
-		if f.attribute == nil {
+	for _, f := range source.Fields(b) {
+		at, value := source.Child(at, f.Name), from[f.Name]
+		if f.Attribute == nil {
 			eachObject(f, value, at, func(one map[string]any, at string, key ...string) {
-				r.body(body.AppendNewBlock(f.argument, key).Body(), f.inner, one, at)
+				r.body(body.AppendNewBlock(f.Argument, key).Body(), f.Inner, one, at)
 			})
 		} else if tokens := r.value(f, value, at); tokens != nil {
-			body.SetAttributeRaw(f.argument, tokens)
+			body.SetAttributeRaw(f.Argument, tokens)
 		}
 	}
 }
 
 // eachObject visits one object, or those of a list or map.
-func eachObject(f field, value any, at string, visit func(one map[string]any, at string, key ...string)) {
+func eachObject(f source.Field, value any, at string, visit func(one map[string]any, at string, key ...string)) {
 	switch value := value.(type) {
 	case []any:
 		for i, one := range value {
 			o, _ := one.(map[string]any)
-			visit(o, item(at, i))
+			visit(o, source.Item(at, i))
 		}
 	case map[string]any:
-		if once(f.nesting) {
+		if f.Once() {
 			visit(value, at)
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			o, _ := value[key].(map[string]any)
-			visit(o, child(at, key), key)
+			visit(o, source.Child(at, key), key)
 		}
 	}
 }
 
 // value returns an attribute, nil if it is not set.
-func (r *resource) value(f field, value any, at string) hclwrite.Tokens {
+func (r *resource) value(f source.Field, value any, at string) hclwrite.Tokens {
 	switch {
 	case r.references[at] != nil:
 		return r.references[at]
-	case f.secret && value != nil:
+	case f.Secret && value != nil:
 		return r.variable(f, value, at)
-	case f.inner == nil:
-		return r.leaf(f.attribute, value, at)
+	case f.Inner == nil:
+		return r.leaf(f.Attribute, value, at)
 	case value == nil:
 		return nil
 	}
 	var all []hclwrite.Tokens
 	var items []hclwrite.ObjectAttrTokens
 	eachObject(f, value, at, func(one map[string]any, at string, key ...string) {
-		all = append(all, r.object(f.inner, one, at))
+		all = append(all, r.object(f.Inner, one, at))
 		for _, k := range key {
 			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForValue(cty.StringVal(k)), Value: all[len(all)-1]})
 		}
 	})
 	switch {
-	case f.nesting == schema.Map:
+	case f.Nesting == schema.Map:
 		return hclwrite.TokensForObject(items)
-	case once(f.nesting) && len(all) == 1:
+	case f.Once() && len(all) == 1:
 		return all[0]
 	}
 	return hclwrite.TokensForTuple(all)
@@ -148,9 +149,9 @@ func (r *resource) value(f field, value any, at string) hclwrite.Tokens {
 
 func (r *resource) object(b *schema.Block, from map[string]any, at string) hclwrite.Tokens {
 	var items []hclwrite.ObjectAttrTokens
-	for _, f := range fieldsOf(b) {
-		if tokens := r.value(f, from[f.name], child(at, f.name)); tokens != nil {
-			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(f.argument), Value: tokens})
+	for _, f := range source.Fields(b) {
+		if tokens := r.value(f, from[f.Name], source.Child(at, f.Name)); tokens != nil {
+			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(f.Argument), Value: tokens})
 		}
 	}
 	return hclwrite.TokensForObject(items)
@@ -161,8 +162,8 @@ func (r *resource) leaf(a *schema.Attribute, value any, at string) hclwrite.Toke
 	elements, _ := value.([]any)
 	referred := false
 	var items []hclwrite.Tokens
-	for i := 0; i < len(elements) || r.references[item(at, i)] != nil; i++ {
-		tokens := r.references[item(at, i)]
+	for i := 0; i < len(elements) || r.references[source.Item(at, i)] != nil; i++ {
+		tokens := r.references[source.Item(at, i)]
 		if referred = referred || tokens != nil; tokens == nil {
 			tokens = hclwrite.TokensForValue(cty.StringVal(fmt.Sprint(elements[i])))
 		}
@@ -171,7 +172,7 @@ func (r *resource) leaf(a *schema.Attribute, value any, at string) hclwrite.Toke
 	if referred {
 		return hclwrite.TokensForTuple(items)
 	}
-	b, name := only(a)
+	b, name := source.Only(a)
 	config, err := kinds.Config(b, at, map[string]any{name: value}, nil)
 	if err != nil || config.GetAttr(a.Name).IsNull() {
 		return nil
@@ -180,7 +181,7 @@ func (r *resource) leaf(a *schema.Attribute, value any, at string) hclwrite.Toke
 }
 
 // variable returns a variable instead of the value of a Secret.
-func (r *resource) variable(f field, value any, at string) hclwrite.Tokens {
+func (r *resource) variable(f source.Field, value any, at string) hclwrite.Tokens {
 	ref, _ := value.(map[string]any)
 	text := func(key string) string { s, _ := ref[key].(string); return s }
 	namespace := text("namespace")
@@ -192,7 +193,7 @@ func (r *resource) variable(f field, value any, at string) hclwrite.Tokens {
 	body := r.variables.AppendNewBlock("variable", []string{name}).Body()
 	body.SetAttributeValue("description", cty.StringVal(fmt.Sprintf("Key %s of Secret %s", text("key"), inspect.Path(namespace, text("name")))))
 	valueType := "any"
-	if f.attribute.Type == cty.String {
+	if f.Attribute.Type == cty.String {
 		valueType = "string"
 	}
 	body.SetAttributeTraversal("type", traversal(valueType))
@@ -228,7 +229,7 @@ func (r *resource) findReferences(find func(ref map[string]any) *resource) {
 // argument returns the attribute of a path such as status.atProvider.arn, empty if there is none.
 func (r *resource) argument(path string) string {
 	for _, a := range r.block.Attributes {
-		if slices.Contains([]string{"status.atProvider.", "spec.forProvider."}, strings.TrimSuffix(path, fieldName(r.block, a.Name))) {
+		if slices.Contains([]string{"status.atProvider.", "spec.forProvider."}, strings.TrimSuffix(path, source.FieldName(r.block, a.Name))) {
 			return a.Name
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -31,7 +33,7 @@ const (
 
 // An importer says which manifests to make of a state.
 type importer struct {
-	binaries    binaries
+	providers   source.Flag
 	scope       string
 	namespace   string // of the objects, or of the Secrets of cluster-scoped ones
 	withSecrets bool
@@ -65,7 +67,7 @@ An object is imported by its id. Where the documentation of a resource type name
 		},
 	}
 	flags := cmd.Flags()
-	im.binaries.AddFlags(flags)
+	im.providers.AddFlags(flags)
 	flags.StringVar(&im.scope, "scope", im.scope, "scope of the objects: "+cluster+" or "+namespaced)
 	flags.StringVarP(&im.namespace, "namespace", "n", "default", "namespace of the objects, or of the Secrets of cluster-scoped ones")
 	flags.BoolVar(&im.withSecrets, "with-secrets", false, "print the secrets of the state, in manifests of Secrets")
@@ -83,7 +85,7 @@ An object is imported by its id. Where the documentation of a resource type name
 }
 
 func (im *importer) check() error {
-	if len(im.binaries.paths) == 0 {
+	if len(im.providers.Paths) == 0 {
 		return errors.New("name the provider with --provider NAME=BINARY")
 	}
 	if im.scope != cluster && im.scope != namespaced {
@@ -92,8 +94,8 @@ func (im *importer) check() error {
 	if problems := validation.IsDNS1123Label(im.namespace); len(problems) > 0 {
 		return fmt.Errorf("%q cannot be a namespace: %s", im.namespace, strings.Join(problems, "; "))
 	}
-	for name := range im.binaries.paths {
-		if err := checkName(name); err != nil {
+	for name := range im.providers.Paths {
+		if err := source.CheckName(name); err != nil {
 			return err
 		}
 	}
@@ -101,11 +103,11 @@ func (im *importer) check() error {
 }
 
 func (im *importer) run(ctx context.Context, s *stored, std command.Streams) error {
-	sources, err := im.binaries.open(ctx)
+	sources, err := im.providers.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer closeAll(sources)
+	defer source.CloseAll(sources)
 	r := &reading{sources: sources}
 	all := r.instances(ctx, s)
 	if len(r.errs) > 0 {
@@ -160,9 +162,9 @@ func (im *importer) print(w io.Writer, i *instance, all []*instance) error {
 		}
 	}
 	for _, line := range i.comments() {
-		fmt.Fprintln(w, "# "+line)
+		fmt.Fprintln(w, "# "+inspect.Plain(line))
 	}
-	apiVersion, kind := kindOf(i.source.name, i.of.Type, im.scope == namespaced)
+	apiVersion, kind := i.source.Kind(i.of.Type, im.scope == namespaced)
 	metadata := im.metadata(i.name, im.scope == namespaced)
 	metadata["annotations"] = map[string]any{meta.AnnotationKeyExternalName: i.id}
 	return printYAML(w, map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata, "spec": spec})
@@ -181,7 +183,7 @@ func (im *importer) printSecret(w io.Writer, i *instance, d *declarer) error {
 	if len(d.values) > 0 {
 		secret["stringData"] = d.values
 	}
-	fmt.Fprintf(w, "# Secrets of %s\n", i.address)
+	fmt.Fprintln(w, "# Secrets of "+inspect.Plain(i.address))
 	if err := printYAML(w, secret); err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (i *instance) comments() []string {
 		lines = append(lines, "Terraform marks it as tainted: its creation failed in part, and Terraform would replace it.")
 	}
 	for _, a := range i.computed(true) {
-		lines = append(lines, fieldName(i.of.Schema.Block, a.Name)+" is not imported: if the provider does not return it, only the state has it.")
+		lines = append(lines, source.FieldName(i.of.Schema.Block, a.Name)+" is not imported: if the provider does not return it, only the state has it.")
 	}
 	return append(lines, i.notes...)
 }
@@ -223,7 +225,7 @@ func printYAML(w io.Writer, object map[string]any) error {
 func (im *importer) explain(w io.Writer, all []*instance) {
 	names := map[string]string{} // by kind: of its objects
 	for _, i := range all {
-		names[resourceOf(i.source.name, i.of.Type, im.scope == namespaced)] = i.name
+		names[i.source.Resource(i.of.Type, im.scope == namespaced)] = i.name
 	}
 	kind := slices.Sorted(maps.Keys(names))[0]
 	in := ""
@@ -233,7 +235,7 @@ func (im *importer) explain(w io.Writer, all []*instance) {
 	if im.withSecrets {
 		fmt.Fprintln(w, "Warning: the manifests contain secret values. Do not commit them, and delete them after you applied them.")
 	}
-	fmt.Fprintf(w, `%d objects of %d kinds. They only observe: nothing is changed outside.
+	fmt.Fprintf(w, `Objects: %d, kinds: %d. They only observe: nothing is changed outside.
 
   1. Read the manifests, fill in Secrets, and apply them: bowline kubectl apply -f FILE
   2. Review each object. Its status.drift lists fields that differ: bowline kubectl get %[3]s %[4]s%[5]s -o yaml

@@ -4,6 +4,7 @@
 package terraform
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func stateOf(provider, instance string) string {
 func TestImportErrors(t *testing.T) {
 	t.Parallel()
 	const address = `provider["registry.terraform.io/bowline-dev/shoal"]`
-	shoal := []string{"--provider", "shoal=" + mirror.Program(t, "shoal")}
+	shoal, reef := []string{"--provider", "shoal=" + mirror.Program(t, "shoal")}, []string{"--provider", "reef=" + mirror.Program(t, "reef")}
 	for name, tc := range map[string]struct {
 		state string
 		args  []string
@@ -95,10 +96,10 @@ func TestImportErrors(t *testing.T) {
 		"no state":                      {`{"geheim`, shoal, "is no Terraform state"},
 		"an old state":                  {`{"version": 3, "modules": []}`, shoal, "version 3"},
 		"a state without resources":     {`{"version": 4}`, shoal, "no resource to import"},
-		"a provider that is not given":  {stateOf(`provider["example.org/x/sea"]`, "{}"), []string{"--provider", "reef=" + mirror.Program(t, "reef")}, "add --provider sea=BINARY"},
+		"a provider that is not given":  {stateOf(`provider["example.org/x/sea"]`, "{}"), reef, "add --provider sea=BINARY"},
 		"a provider of Terraform 0.12":  {stateOf("provider.shoal", "{}"), shoal, "terraform apply -refresh-only"},
 		"a state of Terraform 0.11":     {stateOf(address, `{"attributes_flat": {"id": "geheim"}}`), shoal, "Terraform 0.11"},
-		"a state of a later schema":     {stateOf(address, `{"schema_version": 99, "attributes": {"id": "geheim", "name": "geheim"}}`), shoal, "does not accept its state"},
+		"a state of a later schema":     {stateOf(address, `{"schema_version": 99, "attributes": {"id": "geheim"}}`), shoal, "does not accept its state"},
 		"attributes that are not there": {stateOf(address, `{"attributes": {"id": {"geheim": "geheim"}}}`), shoal, "does not accept its state"},
 		"an instance without an id":     {stateOf(address, `{"attributes": {"id": null, "name": "geheim"}}`), shoal, "no resource to import"},
 	} {
@@ -131,6 +132,36 @@ func TestNames(t *testing.T) {
 		i.of.Type = "shoal_berth"
 		if nameAll([]*instance{i}); i.name != want || len(i.name) > 63 {
 			t.Errorf("%s is %s, want %s", address, i.name, want)
+		}
+	}
+}
+
+func TestWhatTheConfigurationMadeSensitiveIsHidden(t *testing.T) {
+	t.Parallel()
+	const attribute = `{"type": "get_attr", "value": "tags"}`
+	for name, tc := range map[string]struct {
+		path   string
+		at     string
+		parts  bool
+		hidden bool
+	}{
+		"itself":              {attribute, ".tags", false, true},
+		"another":             {attribute, ".tag", true, false},
+		"a part":              {attribute + `, {"type": "index", "value": {"value": "k", "type": "string"}}`, ".tags", true, true},
+		"a part, of a block":  {attribute + `, {"type": "index", "value": {"value": 0, "type": "number"}}`, ".tags", false, false},
+		"an item":             {attribute + `, {"type": "index", "value": {"value": 10, "type": "number"}}`, ".tags[10]", false, true},
+		"an element of a set": {attribute + `, {"type": "index", "value": {"value": {"a": "b"}, "type": "x"}}, ` + attribute, ".tags", false, true},
+		"everything":          {"", ".tags", false, true},
+	} {
+		decoder := json.NewDecoder(strings.NewReader("[" + tc.path + "]"))
+		decoder.UseNumber()
+		var steps []storedStep
+		if err := decoder.Decode(&steps); err != nil {
+			t.Fatal(err)
+		}
+		i := &instance{hidden: []string{pathOf(steps)}}
+		if got := i.isHidden(tc.at, tc.parts); got != tc.hidden {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

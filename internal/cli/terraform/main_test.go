@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
@@ -114,16 +115,16 @@ func objects(t *testing.T, documents string) []*unstructured.Unstructured {
 }
 
 // install installs the kinds of a provider under a name that only this test has.
-func install(t *testing.T, env *controlplanetest.Env, provider string) (name string, s *source) {
+func install(t *testing.T, env *controlplanetest.Env, provider string) (name string, s *source.Provider) {
 	t.Helper()
 	name = strings.ReplaceAll(env.Prefix, "-", "") + provider
-	s, err := openBinary(t.Context(), name, mirror.Program(t, provider))
+	s, err := source.Start(t.Context(), name, mirror.Program(t, provider))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.process.Close)
+	t.Cleanup(s.Process.Close)
 	var all []*apiextensionsv1.CustomResourceDefinition
-	for resourceType, schema := range s.types {
+	for resourceType, schema := range s.Types {
 		both, err := kinds.Definitions(name, resourceType, schema)
 		if err != nil {
 			t.Fatal(err)

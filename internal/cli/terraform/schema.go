@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 )
 
 func newSchema(std command.Streams) *cobra.Command {
@@ -44,19 +45,19 @@ With -o json or -o yaml it prints the list as data, of all types or of those tha
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "print manifests of objects in this namespace (default: in the cluster scope)")
 	output := command.NewOutput(cmd, "a table, or manifests", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		sources, err := openFile(cmd.Context(), args[0])
+		sources, err := source.Open(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		defer closeAll(sources)
+		defer source.CloseAll(sources)
 		if name != "" && len(sources) != 1 {
 			return command.Usagef(cmd, "--name is for one provider, and %s has %d", args[0], len(sources))
 		}
 		for _, s := range sources {
 			if name != "" {
-				s.name = name
+				s.Name = name
 			}
-			if err := checkName(s.name); err != nil {
+			if err := source.CheckName(s.Name); err != nil {
 				return fmt.Errorf("%w; choose another with --name", err)
 			}
 		}
@@ -72,7 +73,7 @@ With -o json or -o yaml it prints the list as data, of all types or of those tha
 				if i > 0 {
 					fmt.Fprintln(w, "---")
 				}
-				if _, err := io.WriteString(w, manifest(t.source, t.Type, namespace)); err != nil {
+				if _, err := io.WriteString(w, t.source.Manifest(t.Type, namespace)); err != nil {
 					return err
 				}
 			}
@@ -91,26 +92,26 @@ type resourceType struct {
 	Required             []string `json:"required"`             // fields of spec.forProvider
 	Deprecated           bool     `json:"deprecated,omitempty"`
 	Description          string   `json:"description,omitempty"`
-	source               *source
+	source               *source.Provider
 }
 
 // choose returns the named types, or all.
-func choose(sources []*source, from string, names []string) ([]resourceType, error) {
+func choose(sources []*source.Provider, from string, names []string) ([]resourceType, error) {
 	var all []resourceType
 	missing := slices.Clone(names)
 	for _, s := range sources {
-		for _, name := range slices.Sorted(maps.Keys(s.types)) {
+		for _, name := range slices.Sorted(maps.Keys(s.Types)) {
 			if len(names) > 0 && !slices.Contains(names, name) {
 				continue
 			}
 			missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
-			b := s.types[name].Block
-			t := resourceType{Type: name, Required: []string{}, Deprecated: b.Deprecated, Description: oneLine(b.Description), source: s}
-			t.APIVersion, t.Kind = kindOf(s.name, name, false)
-			t.NamespacedAPIVersion, _ = kindOf(s.name, name, true)
-			for _, f := range fieldsOf(b) {
-				if f.required {
-					t.Required = append(t.Required, f.name)
+			b := s.Types[name].Block
+			t := resourceType{Type: name, Required: []string{}, Deprecated: b.Deprecated, Description: source.OneLine(b.Description), source: s}
+			t.APIVersion, t.Kind = s.Kind(name, false)
+			t.NamespacedAPIVersion, _ = s.Kind(name, true)
+			for _, f := range source.Fields(b) {
+				if f.Required {
+					t.Required = append(t.Required, f.Name)
 				}
 			}
 			all = append(all, t)

@@ -80,7 +80,8 @@ func TestSchemaAsData(t *testing.T) {
 		t.Fatal(err, got.all())
 	}
 	want := []map[string]any{{"type": "old_thing", "kind": "Thing", "apiVersion": "old.tf.bowline.dev/v1alpha1",
-		"namespacedAPIVersion": "old.tf.m.bowline.dev/v1alpha1", "required": []any{"disk", "enabled", "pinSecretRef", "y"}, "deprecated": true, "description": "Much text."}}
+		"namespacedAPIVersion": "old.tf.m.bowline.dev/v1alpha1", "required": []any{"disk", "enabled", "pinSecretRef", "y"},
+		"deprecated": true, "description": "Much text."}}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -132,7 +133,7 @@ func fill(manifest, namespace string, all bool) string {
 	if all {
 		manifest = strings.ReplaceAll(manifest, " {} # Remove {} to set a field.", "")
 	}
-	manifest = strings.NewReplacer("<number>", "1", "<true or false>", "true", "<namespace>", namespace, "<field>", "title", "<kind>", "Other").Replace(manifest)
+	manifest = strings.NewReplacer("<number>", "1", "<true or false>", "true", "<namespace>", namespace, "<kind>", "Other").Replace(manifest)
 	return anything.ReplaceAllString(manifest, "text")
 }
 
@@ -141,9 +142,9 @@ func TestServerAcceptsManifests(t *testing.T) {
 	env := controlplanetest.New(t)
 	for _, provider := range []string{"reef", "shoal"} {
 		_, s := install(t, env, provider)
-		for resourceType := range s.types {
+		for resourceType := range s.Types {
 			for _, namespace := range []string{"", env.Namespace} {
-				text := manifest(s, resourceType, namespace)
+				text := s.Manifest(resourceType, namespace)
 				tryCreate(t, env, fill(text, env.Namespace, false))
 				tryCreate(t, env, fill(text, env.Namespace, true))
 			}

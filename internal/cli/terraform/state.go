@@ -16,10 +16,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
@@ -102,7 +104,7 @@ var (
 // An instance is what Terraform manages under an address.
 type instance struct {
 	address string
-	source  *source
+	source  *source.Provider
 	of      plugin.Resource
 	value   cty.Value
 	id      string
@@ -116,12 +118,12 @@ type instance struct {
 	notes        []string // what its object lacks
 }
 
-// config returns the address without index keys, as dependencies have it.
+// resource returns the address without index keys, as dependencies have it.
 func (i *instance) resource() string { return indexKey.ReplaceAllString(i.address, "") }
 
 // A reading turns a state into instances.
 type reading struct {
-	sources []*source
+	sources []*source.Provider
 	// skipped are addresses that no object is made of, with the reason.
 	skipped []string
 	errs    []error
@@ -135,7 +137,7 @@ func (r *reading) instances(ctx context.Context, s *stored) []*instance {
 		case resource.Mode != "managed":
 			continue
 		case parts == nil:
-			r.errs = append(r.errs, fmt.Errorf("%s has provider %q, which Terraform 0.13 or later writes in another form: run terraform apply -refresh-only with one",
+			r.errs = append(r.errs, fmt.Errorf("%s has provider %q, as Terraform 0.12 writes it: run terraform apply -refresh-only with a later one",
 				resource.Type, resource.Provider))
 			continue
 		case parts[1] == builtin:
@@ -150,7 +152,7 @@ func (r *reading) instances(ctx context.Context, s *stored) []*instance {
 			continue
 		}
 		for _, one := range resource.Instances {
-			i := &instance{address: resource.address(one.Index), source: source, of: plugin.Resource{Type: resource.Type, Schema: source.types[resource.Type]},
+			i := &instance{address: resource.address(one.Index), source: source, of: plugin.Resource{Type: resource.Type, Schema: source.Types[resource.Type]},
 				dependencies: one.Dependencies, tainted: one.Status == "tainted", config: parts[2]}
 			if one.Deposed != "" {
 				r.skip(i.address, "deposed object "+one.Deposed+" waits for its deletion by Terraform")
@@ -171,13 +173,13 @@ func (r *reading) skip(address, reason string) {
 }
 
 // source returns the provider of a resource type: that of the name in the address, else the only one that has the type.
-func (r *reading) source(address, resourceType string) (*source, error) {
-	var having []*source
+func (r *reading) source(address, resourceType string) (*source.Provider, error) {
+	var having []*source.Provider
 	for _, s := range r.sources {
-		if s.types[resourceType] == nil {
+		if s.Types[resourceType] == nil {
 			continue
 		}
-		if s.name == path.Base(address) {
+		if s.Name == path.Base(address) {
 			return s, nil
 		}
 		having = append(having, s)
@@ -193,17 +195,11 @@ func (r storedResource) address(index any) string {
 	address := strings.TrimPrefix(r.Module+"."+r.Type+"."+r.Name, ".")
 	switch key := index.(type) {
 	case string:
-		return address + "[" + quote(key) + "]"
+		return address + "[" + strconv.Quote(key) + "]"
 	case json.Number:
 		return address + "[" + key.String() + "]"
 	}
 	return address
-}
-
-// quote returns a text as Terraform writes it.
-func quote(text string) string {
-	data, _ := json.Marshal(text) // never fails
-	return string(data)
 }
 
 // read lets the provider decode the state, which an earlier version may have stored.
@@ -211,40 +207,46 @@ func (i *instance) read(ctx context.Context, one storedInstance) (err error) {
 	if len(one.Attributes) == 0 || string(one.Attributes) == "null" {
 		return errors.New("its state was stored by Terraform 0.11: run terraform apply -refresh-only with a later one")
 	}
-	i.value, err = i.source.process.Upgrade(ctx, i.of, one.SchemaVersion, one.Attributes)
+	i.value, err = i.source.Process.Upgrade(ctx, i.of, one.SchemaVersion, one.Attributes)
 	if err != nil || one.SchemaVersion > i.of.Schema.Version { // the error may repeat values
 		return fmt.Errorf("provider %s does not accept its state: give the binary of the version with which Terraform stored it, or of a later one",
-			i.source.name)
+			i.source.Name)
 	}
 	for _, path := range one.Sensitive {
-		at := ""
-		for _, step := range path {
-			at = step.below(at)
-		}
-		i.hidden = append(i.hidden, at)
+		i.hidden = append(i.hidden, pathOf(path))
 	}
-	if a := i.of.Schema.Block.Attribute("id"); !i.value.IsNull() && a != nil && !a.Sensitive && a.Type == cty.String {
+	if a := i.of.Schema.Block.Attribute("id"); !i.value.IsNull() && a != nil && !a.Sensitive && a.Type == cty.String && !i.isHidden(idPath, true) {
 		i.id = text(i.value.GetAttr("id"))
 	}
 	return nil
 }
 
-func (s storedStep) below(at string) string {
-	value := s.Value
-	if key, ok := value.(map[string]any); ok { // of an index: a value with its type
-		value = key["value"]
+// pathOf returns a path such as .layer[0].token. One into a set, whose elements have no index, ends there.
+func pathOf(steps []storedStep) (path string) {
+	for _, step := range steps {
+		value := step.Value
+		if index, ok := value.(map[string]any); ok { // with its type
+			value = index["value"]
+		}
+		switch value.(type) {
+		case string, json.Number:
+		default:
+			return path
+		}
+		if step.Type == "get_attr" {
+			path += "." + fmt.Sprint(value)
+		} else {
+			path += "[" + fmt.Sprint(value) + "]"
+		}
 	}
-	if s.Type == "get_attr" {
-		return at + "." + fmt.Sprint(value)
-	}
-	return at + "[" + fmt.Sprint(value) + "]"
+	return path
 }
 
 // isHidden is true for a value, or with parts for what has a part, that the configuration made sensitive.
 func (i *instance) isHidden(at string, parts bool) bool {
 	return slices.ContainsFunc(i.hidden, func(hidden string) bool {
 		rest, below := strings.CutPrefix(hidden, at)
-		return hidden == at || parts && below && (rest[0] == '.' || rest[0] == '[')
+		return hidden == "" || hidden == at || parts && below && (rest[0] == '.' || rest[0] == '[')
 	})
 }
 

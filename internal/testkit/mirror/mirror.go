@@ -32,7 +32,7 @@ var providers = map[string]struct{ address, version string }{
 	"time":           {"registry.terraform.io/hashicorp/time", "0.14.2"},
 }
 
-var build = sync.OnceValues(buildAll)
+var build = sync.OnceValues(Build)
 
 // Providers returns the folder of the mirror.
 func Providers(t testing.TB) (dir string) {
@@ -58,8 +58,8 @@ func program(dir, name string) string {
 	return filepath.Join(dir, filepath.FromSlash(p.address), p.version, runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-"+name+"_v"+p.version)
 }
 
-// buildAll builds the programs and links them to their places in the mirror. Other test binaries wait.
-func buildAll() (dir string, err error) {
+// Build builds the programs, links them to their places in the mirror, and returns its folder. Other builds wait.
+func Build() (dir string, err error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("finding the module: %w", err)

@@ -81,6 +81,9 @@ func berth() *schema.Block {
 // unusual has collections of any type, of which there are no random values.
 const unusual = "reef_unusual"
 
+// largest has thousands of fields.
+const largest = "reef_type_n0"
+
 // nasty are types that an API server may refuse.
 func nasty() map[string]*schema.Block {
 	reserved := &schema.Block{}

@@ -12,34 +12,56 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
+type difference struct {
+	Path                string
+	Before, After       string
+	Sensitive, Computed bool
+}
+
+type differenceCase struct {
+	reason        string
+	block         *schema.Block
+	before, after cty.Value
+	want          []difference
+}
+
+func checkDifferences(t *testing.T, cases map[string]differenceCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []difference
+			for _, d := range tc.block.Differences(tc.before, tc.after) {
+				got = append(got, difference{schema.FormatPath(d.Path), text(d.Before), text(d.After), d.Sensitive, d.Computed})
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func text(v cty.Value) string { return v.GoString() }
+
+// hidden is a block with a secret, and hide a value of it.
+var hidden = &schema.Block{Attributes: []*schema.Attribute{
+	{Name: "x", Type: cty.String, Optional: true, Computed: true}, {Name: "secret", Type: cty.Map(cty.String), Optional: true, Sensitive: true},
+}}
+
+func hide(x, secret string) cty.Value {
+	return object(values{"x": str(x), "secret": cty.MapVal(values{"k": str(secret)})})
+}
+
+// blockX and blockY are values of itemBlock.
+var blockX, blockY = item(str("x"), null, null), item(str("y"), null, null)
+
 func TestDifferences(t *testing.T) {
-	type difference struct {
-		Path                string
-		Before, After       string
-		Sensitive, Computed bool
-	}
-	block := itemBlock()
-	typ := block.Type()
-	hidden := &schema.Block{Attributes: []*schema.Attribute{
-		{Name: "x", Type: cty.String, Optional: true, Computed: true}, {Name: "secret", Type: cty.Map(cty.String), Optional: true, Sensitive: true},
-	}}
-	hide := func(x, secret string) cty.Value {
-		return object(values{"x": str(x), "secret": cty.MapVal(values{"k": str(secret)})})
-	}
+	block, nothing := itemBlock(), cty.NullVal(cty.String)
 	value := func(t cty.Type) *schema.Block {
 		return &schema.Block{Attributes: []*schema.Attribute{{Name: "a", Type: t, Optional: true}}}
 	}
-	x, y, z := item(str("x"), null, null), item(str("y"), null, null), item(str("x"), null, str("z"))
-	nothing := cty.NullVal(cty.String)
-	sensitiveNested := nested(schema.List, true, itemAttributes()...)
-	sensitiveNested.Attributes[0].Sensitive = true
-	text := func(v cty.Value) string { return v.GoString() }
-	cases := map[string]struct {
-		reason        string
-		block         *schema.Block
-		before, after cty.Value
-		want          []difference
-	}{
+	x, y, z := blockX, blockY, item(str("x"), null, str("z"))
+	checkDifferences(t, map[string]differenceCase{
 		"None":      {block: block, before: x, after: x},
 		"Attribute": {block: block, before: x, after: y, want: []difference{{Path: "o", Before: text(str("x")), After: text(str("y"))}}},
 		"Computed": {
@@ -63,62 +85,6 @@ func TestDifferences(t *testing.T) {
 				{Path: "a.o", Before: text(str("x")), After: text(str("y"))}, {Path: "b.o", Before: text(str("x")), After: text(str("y"))},
 			},
 		},
-		"State": {block: hidden, before: cty.NullVal(hidden.Type()), after: hide("1", "2"), want: []difference{
-			{Path: "", Before: text(cty.NullVal(hidden.Type())), After: text(hide("1", "2")), Sensitive: true},
-		}},
-		"ListItem": {
-			block: blocks(schema.List, block), before: b(list(x, x)), after: b(list(x, y)),
-			want: []difference{{Path: "b[1].o", Before: text(str("x")), After: text(str("y"))}},
-		},
-		"ListAdded": {
-			block: blocks(schema.List, block), before: b(list(x)), after: b(list(x, y)),
-			want: []difference{{Path: "b[1]", Before: text(cty.NullVal(typ)), After: text(y)}},
-		},
-		"MapRemoved": {
-			reason: "A block that is removed has no other value.",
-			block:  blocks(schema.Map, hidden), before: b(cty.MapVal(values{"k": hide("1", "2")})), after: b(cty.MapValEmpty(hidden.Type())),
-			want: []difference{{Path: `b["k"]`, Before: text(hide("1", "2")), After: text(cty.NullVal(hidden.Type())), Sensitive: true}},
-		},
-		"Set": {
-			reason: "The elements of a set have no place of their own.",
-			block:  blocks(schema.Set, hidden), before: b(set(hide("1", "2"))), after: b(set(hide("1", "3"))),
-			want: []difference{{Path: "b", Before: text(set(hide("1", "2"))), After: text(set(hide("1", "3"))), Sensitive: true}},
-		},
-		"SensitiveDeepInSet": {
-			block:  blocks(schema.Set, blocks(schema.Single, hidden)),
-			before: b(set(b(hide("1", "2")))), after: b(cty.SetValEmpty(cty.Object(map[string]cty.Type{"b": hidden.Type()}))),
-			want: []difference{{
-				Path: "b", Before: text(set(b(hide("1", "2")))),
-				After: text(cty.SetValEmpty(cty.Object(map[string]cty.Type{"b": hidden.Type()}))), Sensitive: true,
-			}},
-		},
-		"SensitiveDeepInAttribute": {
-			block: blocks(schema.Set, nested(schema.Single, false, hidden.Attributes...)), before: b(set(a(hide("1", "2")))), after: b(set(a(hide("1", "3")))),
-			want: []difference{{Path: "b", Before: text(set(a(hide("1", "2")))), After: text(set(a(hide("1", "3")))), Sensitive: true}},
-		},
-		"Sensitive": {
-			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(hide("1", "3")),
-			want: []difference{{Path: `b.secret["k"]`, Before: text(str("2")), After: text(str("3")), Sensitive: true}},
-		},
-		"NotSensitive": {
-			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(hide("0", "2")),
-			want: []difference{{Path: "b.x", Before: text(str("1")), After: text(str("0")), Computed: true}},
-		},
-		"SingleRemoved": {
-			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(cty.NullVal(hidden.Type())),
-			want: []difference{{Path: "b", Before: text(hide("1", "2")), After: text(cty.NullVal(hidden.Type())), Sensitive: true}},
-		},
-		"SensitiveAround": {
-			block: sensitiveNested, before: a(list(x)), after: a(list(y)),
-			want: []difference{{Path: "a[0].o", Before: text(str("x")), After: text(str("y")), Sensitive: true, Computed: true}},
-		},
-		"NoBlocks": {
-			reason: "Without any block a value is null or empty, as the provider likes.",
-			block:  blocks(schema.List, block), before: b(cty.NullVal(cty.List(typ))), after: b(cty.ListValEmpty(typ)),
-		},
-		"NoDynamicBlocks": {
-			block: blocks(schema.Map, dynamicBlock()), before: b(cty.NullVal(cty.DynamicPseudoType)), after: b(cty.EmptyObjectVal),
-		},
 		"NullAttribute": {
 			reason: "An attribute that is empty is set.",
 			block:  value(cty.List(cty.String)), before: a(cty.NullVal(cty.List(cty.String))), after: a(cty.ListValEmpty(cty.String)),
@@ -140,19 +106,77 @@ func TestDifferences(t *testing.T) {
 		"NullsOfDynamicTypes": {
 			block: value(cty.DynamicPseudoType), before: a(cty.NullVal(cty.DynamicPseudoType)), after: a(null),
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got []difference
-			for _, d := range tc.block.Differences(tc.before, tc.after) {
-				got = append(got, difference{schema.FormatPath(d.Path), text(d.Before), text(d.After), d.Sensitive, d.Computed})
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
+	})
+}
+
+func TestDifferencesOfBlocks(t *testing.T) {
+	block, x, y := itemBlock(), blockX, blockY
+	typ := block.Type()
+	checkDifferences(t, map[string]differenceCase{
+		"ListItem": {
+			block: blocks(schema.List, block), before: b(list(x, x)), after: b(list(x, y)),
+			want: []difference{{Path: "b[1].o", Before: text(str("x")), After: text(str("y"))}},
+		},
+		"ListAdded": {
+			block: blocks(schema.List, block), before: b(list(x)), after: b(list(x, y)),
+			want: []difference{{Path: "b[1]", Before: text(cty.NullVal(typ)), After: text(y)}},
+		},
+		"MapRemoved": {
+			reason: "A block that is removed has no other value.",
+			block:  blocks(schema.Map, hidden), before: b(cty.MapVal(values{"k": hide("1", "2")})), after: b(cty.MapValEmpty(hidden.Type())),
+			want: []difference{{Path: `b["k"]`, Before: text(hide("1", "2")), After: text(cty.NullVal(hidden.Type())), Sensitive: true}},
+		},
+		"Set": {
+			reason: "The elements of a set have no place of their own.",
+			block:  blocks(schema.Set, hidden), before: b(set(hide("1", "2"))), after: b(set(hide("1", "3"))),
+			want: []difference{{Path: "b", Before: text(set(hide("1", "2"))), After: text(set(hide("1", "3"))), Sensitive: true}},
+		},
+		"SingleRemoved": {
+			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(cty.NullVal(hidden.Type())),
+			want: []difference{{Path: "b", Before: text(hide("1", "2")), After: text(cty.NullVal(hidden.Type())), Sensitive: true}},
+		},
+		"NoBlocks": {
+			reason: "Without any block a value is null or empty, as the provider likes.",
+			block:  blocks(schema.List, block), before: b(cty.NullVal(cty.List(typ))), after: b(cty.ListValEmpty(typ)),
+		},
+		"NoDynamicBlocks": {
+			block: blocks(schema.Map, dynamicBlock()), before: b(cty.NullVal(cty.DynamicPseudoType)), after: b(cty.EmptyObjectVal),
+		},
+	})
+}
+
+func TestDifferencesAreSensitive(t *testing.T) {
+	around := nested(schema.List, true, itemAttributes()...)
+	around.Attributes[0].Sensitive = true
+	checkDifferences(t, map[string]differenceCase{
+		"State": {block: hidden, before: cty.NullVal(hidden.Type()), after: hide("1", "2"), want: []difference{
+			{Path: "", Before: text(cty.NullVal(hidden.Type())), After: text(hide("1", "2")), Sensitive: true},
+		}},
+		"SensitiveDeepInSet": {
+			block:  blocks(schema.Set, blocks(schema.Single, hidden)),
+			before: b(set(b(hide("1", "2")))), after: b(cty.SetValEmpty(cty.Object(map[string]cty.Type{"b": hidden.Type()}))),
+			want: []difference{{
+				Path: "b", Before: text(set(b(hide("1", "2")))),
+				After: text(cty.SetValEmpty(cty.Object(map[string]cty.Type{"b": hidden.Type()}))), Sensitive: true,
+			}},
+		},
+		"SensitiveDeepInAttribute": {
+			block: blocks(schema.Set, nested(schema.Single, false, hidden.Attributes...)), before: b(set(a(hide("1", "2")))), after: b(set(a(hide("1", "3")))),
+			want: []difference{{Path: "b", Before: text(set(a(hide("1", "2")))), After: text(set(a(hide("1", "3")))), Sensitive: true}},
+		},
+		"Sensitive": {
+			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(hide("1", "3")),
+			want: []difference{{Path: `b.secret["k"]`, Before: text(str("2")), After: text(str("3")), Sensitive: true}},
+		},
+		"NotSensitive": {
+			block: blocks(schema.Single, hidden), before: b(hide("1", "2")), after: b(hide("0", "2")),
+			want: []difference{{Path: "b.x", Before: text(str("1")), After: text(str("0")), Computed: true}},
+		},
+		"SensitiveAround": {
+			block: around, before: a(list(blockX)), after: a(list(blockY)),
+			want: []difference{{Path: "a[0].o", Before: text(str("x")), After: text(str("y")), Sensitive: true, Computed: true}},
+		},
+	})
 }
 
 func TestCovers(t *testing.T) {

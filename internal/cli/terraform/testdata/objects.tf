@@ -36,6 +36,7 @@ import {
 }
 
 resource "shoal_berth" "_1st_berth" {
+  name = "no name"
 }
 
 resource "shoal_berth" "shop_1st_berth" {
@@ -65,11 +66,12 @@ variable "shoal_berth_shop_1st_berth_password" {
 
 resource "shoal_chart" "c" {
   title     = shoal_berth.shop_1st_berth.ready_at
-  languages = ["", "en"]
+  languages = ["en", shoal_berth.shop_1st_berth.id]
   layer {
     name = shoal_berth.shop_1st_berth.id
     point {
       x = 1
+      y = 2
     }
     token = var.shoal_chart_c_layer_0_token
   }

@@ -1,10 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package terraform
+package source
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -21,22 +23,21 @@ const (
 	deepest = 4
 )
 
-// manifest returns a manifest to fill in. Its placeholders are of the form <string>.
-func manifest(s *source, resourceType, namespace string) string {
-	b := s.types[resourceType].Block
-	apiVersion, kind := kindOf(s.name, resourceType, namespace != "")
-	plural := kinds.Names(s.name, resourceType).Plural
+// Manifest returns a manifest to fill in. Its placeholders are of the form <string>. Without a namespace it is one in the cluster scope.
+func (p *Provider) Manifest(resourceType, namespace string) string {
+	b := p.Types[resourceType].Block
+	apiVersion, kind := p.Kind(resourceType, namespace != "")
+	plural := kinds.Names(p.Name, resourceType).Plural
 	o := outline{namespaced: namespace != ""}
-	lines := []string{note("# "+resourceType+" of Terraform provider "+s.name+".", b.Description, b.Deprecated),
+	lines := []string{note("# "+resourceType+" of Terraform provider "+p.Name+".", b.Description, b.Deprecated),
 		"# Replace what is in angle brackets. To set another field, remove the # before it.",
 		"# More about a field: bowline kubectl explain --api-version " + apiVersion + " " + plural + ".spec.forProvider.FIELD",
 		"apiVersion: " + apiVersion, "kind: " + kind, "metadata:", "  name: <name>"}
 	if namespace != "" {
 		lines = append(lines, "  namespace: "+namespace)
 	}
-	lines = append(lines, "  # annotations:", "  #   crossplane.io/external-name: <id> # Its id, to manage what exists, see terraform import. Default: it is created.",
-		"spec:")
-	lines = append(lines, indent(o.nested("forProvider", o.object(b, false, 0)))...)
+	lines = append(lines, "  # annotations:", "  #   crossplane.io/external-name: <id> # To manage what exists. Default: it is created.", "spec:")
+	lines = append(lines, indent(nested("forProvider:", o.object(b, false, 0)))...)
 	lines = append(lines, indent(comment(o.common()))...)
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -53,26 +54,25 @@ func (o outline) secret() string {
 
 // common are fields that all kinds have.
 func (o outline) common() []string {
-	lines := []string{"references: # They set fields of forProvider to the ids, or other values, of other objects.", "- field: <field>", "  kind: <kind>",
-		"  name: <name>", "providerConfigRef:"}
+	lines := []string{"references: # They set fields of forProvider to the ids of other objects.", "- field: <field>", "  kind: <kind>",
+		"  name: <name>", "providerConfigRef:", "  name: default", "writeConnectionSecretToRef: # The Secret for what is secret of the re",
+		"  name: <secret>"}
 	if o.namespaced {
-		return append(lines, "  kind: ClusterProviderConfig # or ProviderConfig, of the same namespace", "  name: default",
-			"writeConnectionSecretToRef: # The Secret for what is secret of the resource.", "  name: <secret>")
+		return slices.Insert(lines, 5, "  kind: ClusterProviderConfig # or ProviderConfig, of the same namespace")
 	}
-	return append(lines, "  name: default", "writeConnectionSecretToRef: # The Secret for what is secret of the resource.", "  name: <secret>",
-		"  namespace: <namespace>")
+	return append(lines, "  namespace: <namespace>")
 }
 
 // object returns the lines of the fields. With all, those of an object without required fields are no comments.
 func (o outline) object(b *schema.Block, all bool, depth int) []string {
 	var lines []string
-	fields := fieldsOf(b)
-	all = all && (len(fields) == 0 || !fields[0].required)
+	fields := Fields(b)
+	all = all && (len(fields) == 0 || !fields[0].Required)
 	for _, f := range fields {
-		if depth == 0 && f.argument == "id" && f.computed { // the external name
+		if depth == 0 && f.Argument == "id" && f.Computed { // the external name
 			continue
 		}
-		if f.required {
+		if f.Required {
 			lines = append(lines, o.field(f, false, depth)...)
 		} else if all {
 			lines = append(lines, o.field(f, true, depth+1)...)
@@ -83,73 +83,50 @@ func (o outline) object(b *schema.Block, all bool, depth int) []string {
 	return lines
 }
 
-func (o outline) field(f field, all bool, depth int) []string {
-	name := quoted(f.name)
+func (o outline) field(f Field, all bool, depth int) []string {
+	name := quoted(f.Name)
 	switch {
-	case f.secret:
-		return []string{note(name+": "+o.secret(), f.description, f.deprecated)}
-	case f.inner == nil:
-		return []string{note(name+": "+placeholder(f.attribute.Type), f.description, f.deprecated)}
+	case f.Secret:
+		return []string{note(name+": "+o.secret(), f.Description, f.Deprecated)}
+	case f.Inner == nil:
+		return []string{note(name+": "+placeholder(f.Attribute.Type), f.Description, f.Deprecated)}
 	case depth > deepest:
 		return []string{name + ": {} # See kubectl explain."}
 	}
-	inner := o.object(f.inner, all, depth)
-	var lines []string
-	switch f.nesting {
-	case schema.List, schema.Set:
-		inner = o.nested("", inner)
-		for range max(1, f.least) {
-			for i, line := range inner {
-				lines = append(lines, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
-			}
-		}
-	case schema.Map:
-		lines = indent(o.nested("<key>", inner))
-	default:
-		lines = o.nested(name, inner)
-		lines[0] = note(lines[0], f.description, f.deprecated)
+	inner := o.object(f.Inner, all, depth)
+	if f.Once() {
+		lines := nested(name+":", inner)
+		lines[0] = note(lines[0], f.Description, f.Deprecated)
 		return lines
 	}
-	return append([]string{note(name+":", limits(f)+f.description, f.deprecated)}, lines...)
+	if f.Nesting == schema.Map {
+		return append([]string{note(name+":", f.Description, f.Deprecated)}, indent(nested("<key>:", inner))...)
+	}
+	limits := "A list. "
+	if f.Most > 0 {
+		limits = fmt.Sprintf("A list of at most %d. ", f.Most)
+	}
+	lines := []string{note(name+":", limits+f.Description, f.Deprecated)}
+	one := nested("-", inner)
+	if one[0] == "-" {
+		one = one[1:]
+		one[0] = "- " + strings.TrimPrefix(one[0], "  ")
+	}
+	for range max(1, f.Least) {
+		lines = append(lines, one...)
+	}
+	return lines
 }
 
-func limits(f field) string {
-	switch {
-	case f.nesting == schema.Map:
-		return ""
-	case f.least > 0 && f.most > 0:
-		return fmt.Sprintf("A list of %d to %d. ", f.least, f.most)
-	case f.least > 0:
-		return fmt.Sprintf("A list of at least %d. ", f.least)
-	case f.most > 0:
-		return fmt.Sprintf("A list of at most %d. ", f.most)
+// nested returns an object as the value of a name. One without fields has to be written as {}.
+func nested(name string, fields []string) []string {
+	if !slices.ContainsFunc(fields, func(line string) bool { return !strings.HasPrefix(line, "#") }) {
+		name += " {}"
+		if len(fields) > 0 {
+			name += " # Remove {} to set a field."
+		}
 	}
-	return "A list. "
-}
-
-// nested returns an object as the value of a name, or as an item of a list. One without fields has to be written as {}.
-func (o outline) nested(name string, fields []string) []string {
-	empty := true
-	for _, line := range fields {
-		empty = empty && strings.HasPrefix(line, "#")
-	}
-	head := name + ":"
-	switch {
-	case name == "" && !empty:
-		return fields
-	case name == "" && empty:
-		return append([]string{"{}" + instead(fields)}, fields...)
-	case empty:
-		head += " {}" + instead(fields)
-	}
-	return append([]string{head}, indent(fields)...)
-}
-
-func instead(fields []string) string {
-	if len(fields) == 0 {
-		return ""
-	}
-	return " # Remove {} to set a field."
+	return append([]string{name}, indent(fields)...)
 }
 
 // placeholder returns a type as a value of it in YAML.
@@ -167,7 +144,7 @@ func placeholder(t cty.Type) string {
 		b := typed(t)
 		fields := make([]string, len(b.Attributes))
 		for i, a := range b.Attributes {
-			fields[i] = quoted(fieldName(b, a.Name)) + ": " + placeholder(a.Type)
+			fields[i] = quoted(FieldName(b, a.Name)) + ": " + placeholder(a.Type)
 		}
 		return "{" + strings.Join(fields, ", ") + "}"
 	case t.IsTupleType():
@@ -178,6 +155,15 @@ func placeholder(t cty.Type) string {
 		return "[" + strings.Join(items, ", ") + "]"
 	}
 	return "[" + placeholder(t.ElementType()) + "]"
+}
+
+// typed returns the attributes of an object type.
+func typed(t cty.Type) *schema.Block {
+	b := &schema.Block{}
+	for _, name := range slices.Sorted(maps.Keys(t.AttributeTypes())) {
+		b.Attributes = append(b.Attributes, &schema.Attribute{Name: name, Type: t.AttributeType(name), Optional: true})
+	}
+	return b
 }
 
 // quoted returns a name as YAML has it: y would be true.
@@ -191,21 +177,21 @@ func quoted(name string) string {
 
 // note adds a description to a line.
 func note(line, description string, deprecated bool) string {
-	text := oneLine(description)
+	text := OneLine(description)
 	if deprecated {
 		text = strings.TrimSpace("Deprecated. " + text)
 	}
 	switch {
 	case text == "":
 		return line
-	case strings.HasPrefix(line, "# "), strings.Contains(line, " # "): // a comment already
+	case strings.Contains(" "+line, " # "): // a comment already
 		return line + " " + text
 	}
 	return line + " # " + text
 }
 
-// oneLine returns the beginning of a description, up to the end of a sentence or word.
-func oneLine(text string) string {
+// OneLine returns the beginning of a description, up to the end of a sentence or word.
+func OneLine(text string) string {
 	text = inspect.Plain(strings.Join(strings.Fields(text), " "))
 	if len(text) <= longestNote {
 		return text

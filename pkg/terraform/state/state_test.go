@@ -1,0 +1,357 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+)
+
+func TestMain(m *testing.M) {
+	state.ShortenSaving()
+	os.Exit(controlplanetest.Main(m))
+}
+
+var (
+	berths  = schema.GroupResource{Group: "reef.tf.bowline.dev", Resource: "berths"}
+	errAway = errors.New("the API server is away")
+)
+
+// A stage is an object and a store of its state.
+type stage struct {
+	*controlplanetest.Env
+	*state.Store
+	object *unstructured.Unstructured
+}
+
+func newStage(t *testing.T) stage {
+	t.Helper()
+	env := controlplanetest.New(t)
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(berths.WithVersion("v1alpha1").GroupVersion().WithKind("Berth"))
+	o.SetName("b")
+	o.SetUID(uuid.NewUUID())
+	return stage{env, state.NewStore(env.Client, env.Client, env.Namespace), o}
+}
+
+// after returns the stage with a store that knows nothing yet, as after a restart. Its requests answer serves, if it is not nil.
+func (s stage) after(t *testing.T, answer func(*http.Request, http.RoundTripper) (*http.Response, error)) stage {
+	t.Helper()
+	config := s.Config
+	if answer != nil {
+		config = fault.Intercept(config, answer)
+	}
+	c, err := client.New(config, client.Options{Scheme: s.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Store = state.NewStore(c, c, s.Namespace)
+	return s
+}
+
+func (s stage) save(ctx context.Context, what *state.State) error {
+	return s.Save(ctx, s.object, berths, what)
+}
+
+func (s stage) mustSave(t *testing.T, what *state.State) {
+	t.Helper()
+	if err := s.save(t.Context(), what); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantState checks what the store returns.
+func (s stage) wantState(t *testing.T, want *state.State) {
+	t.Helper()
+	got, err := s.Load(t.Context(), s.object.GetUID())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// wantStored checks what a later process reads.
+func (s stage) wantStored(t *testing.T, want *state.State) {
+	t.Helper()
+	s.after(t, nil).wantState(t, want)
+}
+
+func (s stage) secret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: s.Namespace, Name: state.NamePrefix + string(s.object.GetUID())}
+	if err := s.Client.Get(t.Context(), key, secret); err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// change does what a person does with a Secret.
+func (s stage) change(t *testing.T, how func(map[string][]byte)) {
+	t.Helper()
+	secret := s.secret(t)
+	how(secret.Data)
+	if err := s.Client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func complete() *state.State {
+	return &state.State{Type: "reef_berth", Name: "berth-1", Value: json.RawMessage(`{"id":"berth-1","password":"geheim","size":9007199254740993}`),
+		SchemaVersion: 3, Private: []byte{0, 0xff, '"'}, Identity: []byte{1, 2}, Tainted: true, Creating: "journal-1"}
+}
+
+func TestWhatIsSavedIsLoadedByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]*state.State{
+		"everything":       complete(),
+		"a type":           {Type: "reef_berth"},
+		"a creation":       {Type: "reef_berth", Creating: "journal-1"},
+		"what is deleted":  {Type: "reef_berth", Name: "berth-1", SchemaVersion: 1, Private: []byte("p")},
+		"a null value":     {Type: "reef_berth", Value: json.RawMessage("null")},
+		"empty values":     {Type: "reef_berth", Value: json.RawMessage("{}"), Private: []byte{}, Identity: []byte{}},
+		"a large value":    {Type: "reef_berth", Value: json.RawMessage(`"` + strings.Repeat("a", 900<<10) + `"`)},
+		"an early version": {Type: "reef_berth", SchemaVersion: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.wantState(t, nil)
+			s.mustSave(t, want)
+			s.wantState(t, want)
+			s.wantStored(t, want)
+			s.mustSave(t, complete())
+			s.wantStored(t, complete())
+			s.mustSave(t, want) // which has fewer keys
+			s.wantStored(t, want)
+			if got, err := s.Load(t.Context(), "another object"); got != nil || err != nil {
+				t.Errorf("another object has %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestSecretsSayWhatTheyAreOf(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.object.SetNamespace("team")
+	s.mustSave(t, complete())
+	secret := s.secret(t)
+	got := map[string]string{"type": string(secret.Type), "label": secret.Labels[state.LabelKeyKind]}
+	for key, value := range secret.Annotations {
+		got[key] = value
+	}
+	want := map[string]string{"type": string(state.SecretType), "label": "berths.reef.tf.bowline.dev", state.AnnotationKeyObject: "team/b",
+		state.AnnotationKeyKind: "Berth", state.AnnotationKeyAPIVersion: "reef.tf.bowline.dev/v1alpha1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSaveReplacesWhatOthersDo(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(*testing.T, stage){
+		"a person changes the Secret": func(t *testing.T, s stage) {
+			s.change(t, func(data map[string][]byte) { data["state"], data["other"] = []byte("{}"), []byte("x") })
+		},
+		"a person deletes the Secret": func(t *testing.T, s stage) {
+			if err := s.Client.Delete(t.Context(), s.secret(t)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a person deletes it and creates another": func(t *testing.T, s stage) {
+			another := s.secret(t)
+			if err := s.Client.Delete(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+			another.UID, another.ResourceVersion = "", ""
+			if err := s.Client.Create(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another process saves": func(t *testing.T, s stage) { s.after(t, nil).mustSave(t, &state.State{Type: "reef_chart"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.mustSave(t, complete())
+			act(t, s)
+			want := &state.State{Type: "reef_berth", Name: "berth-2", Value: json.RawMessage(`{"id":"berth-2"}`)}
+			s.mustSave(t, want)
+			s.wantStored(t, want)
+			if other, kept := s.secret(t).Data["other"]; kept {
+				t.Errorf("the Secret has %s of a person", other)
+			}
+		})
+	}
+}
+
+func TestSaveOutlivesAnAPIServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	want := complete()
+	for name, before := range map[string]*state.State{"a first state": nil, "a further state": {Type: "reef_berth", Creating: "journal-1"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var away atomic.Bool
+			s := newStage(t)
+			s = s.after(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if away.Load() {
+					return nil, errAway
+				}
+				return next.RoundTrip(r)
+			})
+			if before != nil {
+				s.mustSave(t, before)
+			}
+			away.Store(true)
+			if err := s.save(t.Context(), want); !errors.Is(err, errAway) {
+				t.Fatalf("Save returns %v, want %v", err, errAway)
+			}
+			s.wantState(t, want)
+			s.wantStored(t, before)
+			if err := s.Flush(t.Context(), s.object, berths); !errors.Is(err, errAway) {
+				t.Errorf("Flush returns %v, want %v", err, errAway)
+			}
+			away.Store(false)
+			if err := s.Flush(t.Context(), s.object, berths); err != nil {
+				t.Error(err)
+			}
+			s.wantStored(t, want)
+			away.Store(true)
+			if err := s.Flush(t.Context(), s.object, berths); err != nil {
+				t.Errorf("there is nothing to store: %v", err)
+			}
+		})
+	}
+}
+
+func TestSaveTriesAgain(t *testing.T) {
+	t.Parallel()
+	for name, faults := range map[string][]struct{ refuse, lose error }{
+		"after refused writes":     {{refuse: errAway}, {refuse: errAway}},
+		"after lost answers":       {{lose: errAway}, {lose: errAway}},
+		"after both, by turns":     {{refuse: errAway}, {lose: errAway}, {refuse: errAway}, {lose: errAway}},
+		"after a lost first write": {{lose: errAway}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			var writes atomic.Int32
+			c, err := client.New(fault.InterceptWrites(s.Config, func(string) (refuse, lose error) {
+				if n := int(writes.Add(1)) - 1; n < len(faults) {
+					return faults[n].refuse, faults[n].lose
+				}
+				return nil, nil
+			}), client.Options{Scheme: s.Scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Store = state.NewStore(c, c, s.Namespace)
+			for _, want := range []*state.State{{Type: "reef_berth"}, complete()} {
+				writes.Store(0)
+				s.mustSave(t, want)
+				s.wantStored(t, want)
+			}
+		})
+	}
+}
+
+func TestSaveIsNotStoppedByItsContext(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.save(ctx, complete()); err != nil {
+		t.Error(err)
+	}
+	s.wantStored(t, complete())
+}
+
+func TestLoadRemembersNoFailure(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.mustSave(t, complete())
+	var away atomic.Bool
+	away.Store(true)
+	s = s.after(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if away.Load() {
+			return nil, errAway
+		}
+		return next.RoundTrip(r)
+	})
+	if got, err := s.Load(t.Context(), s.object.GetUID()); got != nil || !errors.Is(err, errAway) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	away.Store(false)
+	s.wantState(t, complete())
+}
+
+func TestLoadRefusesMalformedSecrets(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		key, content string
+	}{
+		"a version that is no number": {key: "schemaVersion", content: "geheim"},
+		"no version":                  {key: "schemaVersion"},
+		"a state that is no JSON":     {key: "state", content: `{"password":"geheim"`},
+		"an empty state":              {key: "state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.mustSave(t, complete())
+			good := s.secret(t).Data[tc.key]
+			s.change(t, func(data map[string][]byte) { data[tc.key] = []byte(tc.content) })
+			bad, later := s.secret(t), s.after(t, nil)
+			got, err := later.Load(t.Context(), s.object.GetUID())
+			if got != nil || err == nil || strings.Contains(err.Error(), "geheim") ||
+				!strings.Contains(err.Error(), "key "+tc.key) || !strings.Contains(err.Error(), bad.Namespace+"/"+bad.Name) {
+				t.Errorf("got %v, %v", got, err)
+			}
+			if diff := cmp.Diff(bad, s.secret(t)); diff != "" {
+				t.Errorf("the Secret has changed: %s", diff)
+			}
+			s.change(t, func(data map[string][]byte) { data[tc.key] = good })
+			later.wantState(t, complete())
+		})
+	}
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for range 2 { // the second time there is nothing to delete
+		if err := s.Forget(t.Context(), s.object.GetUID()); err != nil {
+			t.Error(err)
+		}
+		s.wantState(t, nil)
+	}
+	s.mustSave(t, complete())
+	secret := s.secret(t)
+	if err := s.Forget(t.Context(), s.object.GetUID()); err != nil {
+		t.Error(err)
+	}
+	s.wantState(t, nil)
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+		t.Errorf("the Secret is still there: %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+)
+
+// ofConfigMap returns a ConfigMap, which stands for a managed resource, without creating it.
+func ofConfigMap(s stage, name string) stage {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	o.SetNamespace(s.Namespace)
+	o.SetName(name)
+	o.SetUID(uuid.NewUUID())
+	s.object = o
+	return s
+}
+
+func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	create := func(of stage) {
+		of.object.SetUID("")
+		if err := s.Client.Create(t.Context(), of.object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there, gone, replaced, unserved, untyped := ofConfigMap(s, "there"), ofConfigMap(s, "gone"), ofConfigMap(s, "replaced"), s, ofConfigMap(s, "untyped")
+	create(there)
+	untyped.object.SetGroupVersionKind(schema.GroupVersionKind{})
+	for name, of := range map[string]stage{"there": there, "gone": gone, "replaced": replaced, "unserved": unserved, "untyped": untyped} {
+		if err := of.save(t.Context(), &state.State{Type: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	formerly := replaced.object.GetUID()
+	create(replaced)
+	other := &corev1.Secret{}
+	other.Namespace, other.Name = s.Namespace, "other"
+	if err := s.Client.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+
+	controlplanetest.Run(t, func(ctx context.Context) error { return s.Sweep(ctx, logr.Discard()) })
+	s.Eventually(t, "the states of objects that are gone are deleted", func(ctx context.Context) error {
+		for _, uid := range []types.UID{gone.object.GetUID(), formerly} {
+			err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: state.NamePrefix + string(uid)}, &corev1.Secret{})
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(errors.New("the state of "+string(uid)+" is there"), err)
+			}
+		}
+		return nil
+	})
+	there.wantStored(t, &state.State{Type: "there"})
+	unserved.wantStored(t, &state.State{Type: "unserved"})
+	untyped.wantStored(t, &state.State{Type: "untyped"})
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
+		t.Error(err)
+	}
+}
