@@ -244,6 +244,10 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 			"provider must also match objects without labels, as shard!=a does: it serves claims, targets and all that has no ProviderConfig (default: all)")
 	cmd.Flags().StringVar(&o.HealthListen, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
 	o.AddFlags(cmd.Flags())
+	if o.Terraform != nil {
+		cmd.Flags().StringVar(&o.Terraform.Journal, "terraform-journal", "", "`folder` for the answers of Terraform providers to changes, so that a kill "+
+			"during a change loses none; it has secrets, and must outlive this process (default: none)")
+	}
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		switch o.logFormat {
 		case "text":

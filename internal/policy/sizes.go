@@ -22,8 +22,8 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 78_700
-	mostTests      = 65_500
+	mostCode       = 90_500
+	mostTests      = 72_000
 	mostPackage    = 1500  // of code
 	mostManaged    = 5_760 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1525  // of code that publishes and copies connection Secrets
@@ -32,6 +32,7 @@ const (
 // largePackages lists the packages with more code than mostPackage, with the reason that they are one package.
 func largePackages() map[string]string {
 	return map[string]string{
+		"pkg/provider":                       "one vocabulary for what a provider is, and its setup",
 		"pkg/reconciler/managed":             "one lifecycle, one file for each step",
 		"pkg/reconciler/applicationresource": "one lifecycle, one file for each step",
 		"providers/sql/postgresql":           "one client of PostgreSQL for all kinds",

@@ -5,7 +5,6 @@ package terraform_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,15 +17,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -65,9 +67,9 @@ func newStage(t *testing.T, folders ...string) *stage {
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
 	s.must(crd.Protect(t.Context(), s.Config, crds.FS))
 	s.must(client.IgnoreAlreadyExists(s.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}})))
-	own, err := p.Rules()
+	rules, err := p.Rules()
 	s.must(err)
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: append(own, provider.CommonRules()...)}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: append(rules, provider.CommonRules()...)}
 	s.must(s.Client.Create(t.Context(), role))
 	s.bind(s.name)
 	s.bind(controller.RoleName)
@@ -76,7 +78,10 @@ func newStage(t *testing.T, folders ...string) *stage {
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
 	scheme := runtime.NewScheme()
 	s.must(clientgoscheme.AddToScheme(scheme))
-	run := ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}
+	own := managed.CacheOptions() // and only the TerraformProvider of this test
+	own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
+	s.must(apis.AddToScheme(scheme))
+	run := ctrl.Options{Scheme: scheme, Cache: own}
 	controlplanetest.RunManager(t, config, run, func(mgr ctrl.Manager) error {
 		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
 	})
@@ -174,15 +179,37 @@ func TestTypesOnDemand(t *testing.T) {
 		}
 		return nil
 	})
+	s.must(s.Client.Delete(t.Context(), of))
+	s.Eventually(t, "the TerraformProvider waits for its objects", func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		if c := of.GetCondition(xpv1.TypeReady); !strings.Contains(c.Message, "deletion waits") {
+			return fmt.Errorf("%s: %s", c.Status, c.Message)
+		}
+		return nil
+	})
+	s.annotate(berth, "bowline.dev/protect", "true")
+	if err := s.Client.Delete(t.Context(), berth); err == nil {
+		t.Error("a protected object was deleted (N39)")
+	}
+	s.annotate(berth, "bowline.dev/protect", "false")
 	s.must(s.Client.Delete(t.Context(), anchor))
 	s.must(s.Client.Delete(t.Context(), berth))
-	s.Eventually(t, "the configuration goes with its last user", func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err == nil {
-			return errors.New("it exists")
-		} else {
-			return client.IgnoreNotFound(err)
-		}
-	})
+	s.gone(of)
+	s.gone(config)
+}
+
+func (s *stage) annotate(o *kube.Unstructured, key, value string) {
+	s.t.Helper()
+	before := o.DeepCopy()
+	annotations := o.GetAnnotations()
+	annotations[key] = value
+	o.SetAnnotations(annotations)
+	s.must(s.Client.Patch(s.t.Context(), o, client.MergeFrom(before)))
+}
+
+func (s *stage) gone(o client.Object) {
+	s.t.Helper()
+	s.Eventually(s.t, o.GetName()+" is gone", testkit.Gone(s.Client, o))
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -37,9 +38,9 @@ func TestGuides(t *testing.T) {
 				t.Fatal(err)
 			}
 			own := testkit.FreeAddress(t)
-			p := plane.New(t, "--metrics-listen", own)
+			p := plane.New(t, "--metrics-listen", own, "--terraform-plugins", mirror.Providers(t))
 			p.Up(t)
-			guide := strings.ReplaceAll(string(text), metrics, own)
+			guide := strings.NewReplacer(metrics, own, cloud, p.Cloud).Replace(string(text))
 			Run(t, guide, Checkout(t, root, p.Cloud), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())
 		})
 	}

@@ -14,18 +14,23 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
-// A Selection is the flag --providers: which of the program's providers a command is about. Default: all.
+// A Selection is the flag --providers: which of the program's providers a command is about. Default: all but those that define kinds at run
+// time, which need more rights.
 type Selection struct {
-	all    []provider.Provider
-	chosen []string
+	all      []provider.Provider
+	standard []provider.Provider // by default
+	chosen   []string
 }
 
 // NewSelection returns a selection of the given providers.
-func NewSelection(of []provider.Provider) *Selection { return &Selection{all: of} }
+func NewSelection(of []provider.Provider) *Selection {
+	return &Selection{all: of, standard: slices.DeleteFunc(slices.Clone(of), func(p provider.Provider) bool { return p.Extend != nil })}
+}
 
 // AddFlags registers the flag.
 func (s *Selection) AddFlags(flags *pflag.FlagSet) {
-	flags.Var(s, "providers", "names of the providers, of "+strings.Join(plane.Names(s.all), ", ")+" (default: all)")
+	flags.Var(s, "providers", fmt.Sprintf("names of the providers, of %s (default: %s)", strings.Join(plane.Names(s.all), ", "),
+		strings.Join(plane.Names(s.standard), ", ")))
 }
 
 // String implements pflag.Value.
@@ -46,10 +51,10 @@ func (s *Selection) Set(list string) error {
 	return nil
 }
 
-// Part names what is selected, in the order of the program; empty for all.
+// Part names what is selected, in the order of the program; empty for the default.
 func (s *Selection) Part() string {
 	selected := plane.Names(s.Providers())
-	if len(selected) == len(s.all) {
+	if slices.Equal(selected, plane.Names(s.standard)) {
 		return ""
 	}
 	return strings.Join(selected, ",")
@@ -58,7 +63,7 @@ func (s *Selection) Part() string {
 // Providers returns what is selected, in the order of the program.
 func (s *Selection) Providers() []provider.Provider {
 	if len(s.chosen) == 0 {
-		return s.all
+		return s.standard
 	}
 	return slices.DeleteFunc(slices.Clone(s.all), func(p provider.Provider) bool { return !slices.Contains(s.chosen, p.Name) })
 }

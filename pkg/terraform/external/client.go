@@ -238,5 +238,5 @@ func (c *client) connection(value cty.Value) map[string][]byte {
 	if value == cty.NilVal || value.IsNull() {
 		return nil
 	}
-	return kinds.Connection(c.Schema.Block, value, c.Publish...)
+	return kinds.Connection(c.Schema.Block, value, *c.publish.Load()...)
 }

@@ -104,7 +104,7 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	}
 	config, err := kinds.Config(binary.Schemas.Provider.Block, "spec.configuration", c.Settings.Configuration, func(field string) ([]byte, bool) {
 		value, has := c.Inputs["configuration."+field]
-		return value, has
+		return bytes.TrimSuffix(value, []byte("\n")), has // which most commands add to the Secret
 	})
 	if err != nil {
 		return nil, err

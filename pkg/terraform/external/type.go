@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -43,9 +44,9 @@ const callTimeout = 24 * time.Hour
 
 // A Type is a resource type that is served as a kind.
 type Type struct {
-	Name    string               // of the resource type
-	Kind    schema.GroupResource // of its objects
-	Publish []string             // computed attributes that the connection Secret has beside the sensitive ones
+	Name    string                   // of the resource type
+	Kind    schema.GroupResource     // of its objects
+	publish atomic.Pointer[[]string] // computed attributes that the connection Secret has beside the sensitive ones
 	Store   *state.Store
 	Journal *journal.Journal // nil for none
 }
@@ -56,11 +57,12 @@ type Bridge struct {
 	Source  *Source
 	Store   *state.Store
 	factory *clients.Factory[Settings, *process]
+	types   map[schema.GroupResource]*Type
 }
 
 // NewBridge returns a bridge to the provider of a source.
 func NewBridge(name string, s *Source, store *state.Store) *Bridge {
-	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory()}
+	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory(), types: map[schema.GroupResource]*Type{}}
 }
 
 // Provider returns the provider of the configurations, which has no managed kinds yet: see Serve and provider.Setup.
@@ -74,13 +76,18 @@ func (b *Bridge) Provider(s *plugin.Schemas) (provider.Provider, error) {
 }
 
 // Serve returns a resource type as two kinds, with their definitions. publish are computed attributes that connection Secrets have beside the
-// sensitive ones.
+// sensitive ones; they count for a type that is served already, too.
 func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
 	definitions, err := kinds.Definitions(b.Name, r.Type, r.Schema)
 	var all []provider.Kind
 	for _, d := range definitions {
-		t := &Type{Name: r.Type, Kind: schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}, Publish: publish, Store: b.Store,
-			Journal: b.Source.Journal}
+		of := schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}
+		t := b.types[of]
+		if t == nil {
+			t = &Type{Name: r.Type, Kind: of, Store: b.Store, Journal: b.Source.Journal}
+			b.types[of] = t
+		}
+		t.publish.Store(&publish)
 		all = append(all, provider.Kind{
 			Object: unstructured.New(kindOf(d)),
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {

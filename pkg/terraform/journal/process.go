@@ -129,7 +129,7 @@ func (p *proxy) pass(_ any, from grpc.ServerStream) error {
 		return err
 	}
 	go func() {
-		if err := forward(from, to); err != nil && !errors.Is(err, io.EOF) {
+		if err := forward(from, to); !errors.Is(err, io.EOF) {
 			cancel()
 			return
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -54,19 +55,27 @@ func newStage(t *testing.T) stage {
 	return stage{env, state.NewStore(env.Client, env.Client, env.Namespace), o}
 }
 
-// after returns the stage with a store that knows nothing yet, as after a restart. Its requests answer serves, if it is not nil.
-func (s stage) after(t *testing.T, answer func(*http.Request, http.RoundTripper) (*http.Response, error)) stage {
+// after returns the stage with a store that knows nothing yet, as after a restart.
+func (s stage) after(t *testing.T, access *rest.Config) stage {
 	t.Helper()
-	config := s.Config
-	if answer != nil {
-		config = fault.Intercept(config, answer)
-	}
-	c, err := client.New(config, client.Options{Scheme: s.Scheme})
+	c, err := client.New(access, client.Options{Scheme: s.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Store = state.NewStore(c, c, s.Namespace)
 	return s
+}
+
+// afterWithOutages is after with an API server that answers nothing while it is away.
+func (s stage) afterWithOutages(t *testing.T) (_ stage, away *atomic.Bool) {
+	t.Helper()
+	away = &atomic.Bool{}
+	return s.after(t, fault.Intercept(s.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if away.Load() {
+			return nil, errAway
+		}
+		return next.RoundTrip(r)
+	})), away
 }
 
 func (s stage) save(ctx context.Context, what *state.State) error {
@@ -92,7 +101,7 @@ func (s stage) wantState(t *testing.T, want *state.State) {
 // wantStored checks what a later process reads.
 func (s stage) wantStored(t *testing.T, want *state.State) {
 	t.Helper()
-	s.after(t, nil).wantState(t, want)
+	s.after(t, s.Config).wantState(t, want)
 }
 
 func (s stage) secret(t *testing.T) *corev1.Secret {
@@ -188,7 +197,7 @@ func TestSaveReplacesWhatOthersDo(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"another process saves": func(t *testing.T, s stage) { s.after(t, nil).mustSave(t, &state.State{Type: "reef_chart"}) },
+		"another process saves": func(t *testing.T, s stage) { s.after(t, s.Config).mustSave(t, &state.State{Type: "reef_chart"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,14 +220,7 @@ func TestSaveOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	for name, before := range map[string]*state.State{"a first state": nil, "a further state": {Type: "reef_berth", Creating: "journal-1"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var away atomic.Bool
-			s := newStage(t)
-			s = s.after(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if away.Load() {
-					return nil, errAway
-				}
-				return next.RoundTrip(r)
-			})
+			s, away := newStage(t).afterWithOutages(t)
 			if before != nil {
 				s.mustSave(t, before)
 			}
@@ -256,16 +258,12 @@ func TestSaveTriesAgain(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			var writes atomic.Int32
-			c, err := client.New(fault.InterceptWrites(s.Config, func(string) (refuse, lose error) {
+			s = s.after(t, fault.InterceptWrites(s.Config, func(string) (refuse, lose error) {
 				if n := int(writes.Add(1)) - 1; n < len(faults) {
 					return faults[n].refuse, faults[n].lose
 				}
 				return nil, nil
-			}), client.Options{Scheme: s.Scheme})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Store = state.NewStore(c, c, s.Namespace)
+			}))
 			for _, want := range []*state.State{{Type: "reef_berth"}, complete()} {
 				writes.Store(0)
 				s.mustSave(t, want)
@@ -290,14 +288,8 @@ func TestLoadRemembersNoFailure(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mustSave(t, complete())
-	var away atomic.Bool
+	s, away := s.afterWithOutages(t)
 	away.Store(true)
-	s = s.after(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if away.Load() {
-			return nil, errAway
-		}
-		return next.RoundTrip(r)
-	})
 	if got, err := s.Load(t.Context(), s.object.GetUID()); got != nil || !errors.Is(err, errAway) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -321,7 +313,7 @@ func TestLoadRefusesMalformedSecrets(t *testing.T) {
 			s.mustSave(t, complete())
 			good := s.secret(t).Data[tc.key]
 			s.change(t, func(data map[string][]byte) { data[tc.key] = []byte(tc.content) })
-			bad, later := s.secret(t), s.after(t, nil)
+			bad, later := s.secret(t), s.after(t, s.Config)
 			got, err := later.Load(t.Context(), s.object.GetUID())
 			if got != nil || err == nil || strings.Contains(err.Error(), "geheim") ||
 				!strings.Contains(err.Error(), "key "+tc.key) || !strings.Contains(err.Error(), bad.Namespace+"/"+bad.Name) {

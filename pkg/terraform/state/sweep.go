@@ -70,10 +70,10 @@ func (s *Store) isGone(ctx context.Context, secret *metav1.PartialObjectMetadata
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
 	switch {
+	case apimeta.IsNoMatchError(err), apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // the kind is not served
+		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil
-	case apimeta.IsNoMatchError(err):
-		return false, nil
 	case err != nil:
 		return false, err
 	}

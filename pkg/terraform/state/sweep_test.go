@@ -6,6 +6,8 @@ package state_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -73,4 +76,35 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
 		t.Error(err)
 	}
+}
+
+// The state of an object stays while its kind is not served, which a server answers with 404, too.
+func TestSweepKeepsTheStatesOfUnservedKinds(t *testing.T) {
+	t.Parallel()
+	s := ofConfigMap(newStage(t), "hidden")
+	s.object.SetUID("")
+	if err := s.Client.Create(t.Context(), s.object); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.save(t.Context(), &state.State{Type: "hidden"}); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1)
+	sweeper := s.after(t, fault.Intercept(s.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/configmaps/hidden") {
+			return next.RoundTrip(r)
+		}
+		r = r.Clone(r.Context())
+		r.URL.Path = "/apis/example.org/v1/hidden"
+		resp, err := next.RoundTrip(r)
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return resp, err
+	}))
+	stop := controlplanetest.Run(t, func(ctx context.Context) error { return sweeper.Sweep(ctx, logr.Discard()) })
+	<-asked
+	stop()
+	s.wantStored(t, &state.State{Type: "hidden"})
 }

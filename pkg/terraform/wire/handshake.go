@@ -90,7 +90,10 @@ func (h *Handshake) Dial(line string) (*Conn, error) {
 		c.Version = 6
 	}
 	network, address := parts[2], parts[3]
-	if c.Version == 0 || parts[4] != "grpc" || network != "unix" && network != "tcp" {
+	if network != "unix" && network != "tcp" {
+		return nil, ErrNoPlugin
+	}
+	if c.Version == 0 || parts[4] != "grpc" {
 		return nil, fmt.Errorf("the provider speaks version %s of the plugin protocol by %s, and versions 5 and 6 by grpc are supported: use a newer "+
 			"release of it", parts[1], parts[4])
 	}
@@ -110,8 +113,11 @@ func (h *Handshake) Dial(line string) (*Conn, error) {
 	}
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(secure), grpc.WithAuthority(serverName), grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MostReceived), grpc.MaxCallSendMsgSize(MostReceived)))
+	if err != nil {
+		return nil, err
+	}
 	c.grpc = conn
-	return c, err
+	return c, nil
 }
 
 // accept has the connection accept only the certificate that the process printed.

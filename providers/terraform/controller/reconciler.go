@@ -18,8 +18,13 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,6 +34,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -36,6 +42,12 @@ import (
 
 // lookInterval is how often the folders are looked at without an event, for another binary of a provider.
 const lookInterval = time.Minute
+
+// usersInterval is how often a TerraformProvider under deletion looks for objects of its kinds.
+const usersInterval = 2 * time.Second
+
+// finalizer keeps a TerraformProvider while there are objects of its kinds, which nothing would delete without it.
+const finalizer = "tf.bowline.dev/in-use"
 
 // Options are what the machine of the controllers decides.
 type Options struct {
@@ -99,12 +111,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, of); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if of.DeletionTimestamp != nil {
-		return reconcile.Result{}, nil
-	}
 	before := of.DeepCopy()
+	if of.DeletionTimestamp == nil && controllerutil.AddFinalizer(of, finalizer) {
+		return reconcile.Result{RequeueAfter: time.Millisecond}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
+	}
 	ready := xpv1.Available()
-	status, err := r.serve(ctx, of)
+	status, err := r.serve(ctx, of) // also while it is being deleted: its objects need it
+	switch users, failed := r.users(ctx, of); {
+	case of.DeletionTimestamp == nil:
+	case failed != nil:
+		return reconcile.Result{}, failed
+	case users != "":
+		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
+	default:
+		controllerutil.RemoveFinalizer(of, finalizer)
+		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
+	}
 	if err != nil {
 		ready = xpv1.Unavailable().WithMessage(err.Error())
 	} else {
@@ -121,7 +143,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
+	if of.DeletionTimestamp != nil {
+		return reconcile.Result{RequeueAfter: usersInterval}, nil
+	}
 	return reconcile.Result{RequeueAfter: lookInterval}, nil
+}
+
+// users names an object of the kinds of a TerraformProvider, as the API server has them now: empty if there is none.
+func (r *Reconciler) users(ctx context.Context, of *v1alpha1.TerraformProvider) (string, error) {
+	if of.DeletionTimestamp == nil {
+		return "", nil
+	}
+	for _, served := range of.Status.Kinds {
+		for _, scope := range []apiextensionsv1.ResourceScope{apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped} {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: kinds.Group(of.Name, scope), Version: kinds.Version, Kind: served.Kind + "List"})
+			err := r.live.List(ctx, list, client.Limit(1))
+			if err != nil && !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+				return "", fmt.Errorf("looking for objects of kind %s: %w", served.Kind, err)
+			}
+			if len(list.Items) > 0 {
+				return served.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(&list.Items[0]).String(), "/"), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // serve has this process serve the resource types, and returns what there is then.
@@ -213,12 +259,12 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if of == nil {
 			continue
 		}
-		kinds, both, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, keysOf(tp, name)...)
+		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, keysOf(tp, name)...)
 		if err != nil {
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
-		rows, definitions = append(rows, kinds...), append(definitions, both...)
-		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: both[0].Spec.Names.Kind})
+		rows, definitions = append(rows, both...), append(definitions, defined...)
+		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: defined[0].Spec.Names.Kind})
 	}
 	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
 	if err == nil && len(report.Skipped) > 0 {

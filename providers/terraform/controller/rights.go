@@ -24,7 +24,7 @@ const RoleName = "bowline-terraform"
 // Rules are what the controllers need besides the rights in the role.
 func Rules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}},
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{RoleName}, Verbs: []string{"get", "patch", "escalate"}},

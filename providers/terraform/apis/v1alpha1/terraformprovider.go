@@ -46,7 +46,7 @@ type TerraformProviderSpec struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	Types []string `json:"types"`
-	// TypeSettings are settings of single resource types.
+	// TypeSettings are for single resource types.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
@@ -54,7 +54,7 @@ type TerraformProviderSpec struct {
 	TypeSettings []TypeSettings `json:"typeSettings,omitempty"`
 }
 
-// TypeSettings are settings of one resource type.
+// Settings of one resource type.
 type TypeSettings struct {
 	// Type is the name of the resource type.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9_]+$`
