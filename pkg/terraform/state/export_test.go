@@ -3,7 +3,13 @@
 
 package state
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // ShortenSaving has Save try as often as otherwise, within half a second.
 func ShortenSaving() { saving.Duration = time.Millisecond }
+
+// SweepOnce deletes the states of objects that are gone, once.
+func (s *Store) SweepOnce(ctx context.Context) error { return s.sweep(ctx) }
