@@ -286,3 +286,27 @@ func TestSecrets(t *testing.T) {
 		s.ready(north)
 	})
 }
+
+// A field gets its value from another object, which is deleted after those that refer to it.
+func TestReferences(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		anchor := s.object("Anchor", "anchor", map[string]any{"forProvider": map[string]any{},
+			"references": []any{map[string]any{"field": "berthId", "kind": "Berth", "name": "north"}}})
+		s.create(anchor)
+		s.eventually(anchor, "it waits for the berth", func() error {
+			if got := xpv1.FailureOf(anchor).Reason; got != failure.WaitingForReferences {
+				return fmt.Errorf("its failure is %s: %s", got, anchor.GetCondition(xpv1.TypeSynced).Message)
+			}
+			return nil
+		})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north, anchor)
+		if id, _, _ := kube.NestedString(anchor.Object, "spec", "forProvider", "berthId"); id != meta.GetExternalName(north) {
+			t.Errorf("it has the id %q", id)
+		}
+		s.delete(north, anchor)
+		s.gone(north, anchor)
+	})
+}

@@ -107,7 +107,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
 		source := &external.Source{Journal: notes, Log: mgr.GetLogger()}
 		source.Use(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
-		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace))
+		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())
 		p, err := b.Provider(s.schemas)
 		if err != nil {
 			return err

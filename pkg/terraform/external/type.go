@@ -58,11 +58,12 @@ type Bridge struct {
 	Store   *state.Store
 	factory *clients.Factory[Settings, *process]
 	types   map[schema.GroupResource]*Type
+	scheme  *runtime.Scheme
 }
 
-// NewBridge returns a bridge to the provider of a source.
-func NewBridge(name string, s *Source, store *state.Store) *Bridge {
-	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory(), types: map[schema.GroupResource]*Type{}}
+// NewBridge returns a bridge to the provider of a source. The scheme has the kinds with Go types to which objects may refer.
+func NewBridge(name string, s *Source, store *state.Store, scheme *runtime.Scheme) *Bridge {
+	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory(), types: map[schema.GroupResource]*Type{}, scheme: scheme}
 }
 
 // Provider returns the provider of the configurations, which has no managed kinds yet: see Serve and provider.Setup.
@@ -89,7 +90,7 @@ func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, [
 		}
 		t.publish.Store(&publish)
 		all = append(all, provider.Kind{
-			Object: unstructured.New(kindOf(d)),
+			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
 				return connecter{t, b.factory.In(s.Clients())}
 			},

@@ -189,7 +189,7 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	}
 	if now == nil {
 		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name)}
-		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store)}
+		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
 	}
 	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
 	if err != nil {
