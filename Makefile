@@ -100,11 +100,12 @@ chaos: ## Kill every process 200 times at random moments (BOWLINE_KILLS, BOWLINE
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: crashpoints
-crashpoints: build ## Interrupt every operation of the cloud's kinds, of claims and of applications at every request (ARGS="--kind NodeGroup --operation create")
+crashpoints: build ## Interrupt every operation of the cloud's kinds, of claims, of applications and of Terraform kinds at every request (ARGS="--kind NodeGroup --operation create")
 	.ci/ensure-servers
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@bin/crashpoints $(ARGS)
 	@[[ -n "$(ARGS)" ]] || $(GO) run ./test/crashpoints/workloads
+	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 30m -run TestKilledControllers ./pkg/terraform/external
 
 .PHONY: storm
 storm: ## A thousand objects, a cloud that throttles and loses responses, ten kills (BOWLINE_SEED)

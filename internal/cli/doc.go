@@ -18,6 +18,7 @@
 //	inspect   reads objects of any kind as one user (status, leaks, orphans, trace, why)
 //	rotate    replaces the credentials in a connection Secret
 //	resume    resumes deletions that were paused (resume-deletions)
+//	terraform prints manifests of Terraform's resource types, and reads and writes Terraform's states and configurations
 //	trace     shows the objects behind a claim
 //	why       explains why an object is not ready
 //	team      creates the accounts and kubeconfigs of teams (user)

@@ -142,9 +142,12 @@ func TestKilledControllers(t *testing.T) {
 	}
 	each(t, func(t *testing.T, s *stage) {
 		for _, after := range []bool{false, true} {
-			for at, killed := first, true; killed && at <= last; at++ {
-				killed = s.killTwice(at, after)
-			}
+			t.Run(fmt.Sprintf("after a write: %v (N96)", after), func(t *testing.T) {
+				s := s.of(t)
+				for at, killed := first, true; killed && at <= last; at++ {
+					killed = s.killTwice(at, after)
+				}
+			})
 		}
 		if notes, _ := filepath.Glob(filepath.Join(s.notes, "*.change")); len(notes) > 0 {
 			t.Errorf("notes are left: %v", notes)

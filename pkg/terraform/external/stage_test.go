@@ -86,6 +86,13 @@ func (s *stage) readSchemas() {
 	s.must(err)
 }
 
+// of is the stage for a part of its test.
+func (s *stage) of(t *testing.T) *stage {
+	part := *s
+	part.t = t
+	return &part
+}
+
 func (s *stage) must(err error) {
 	s.t.Helper()
 	if err != nil {

@@ -27,7 +27,6 @@ type Method struct{ v5, v6 string }
 // The methods that Bowline calls.
 var (
 	MethodSchema            = Method{"GetSchema", "GetProviderSchema"}
-	MethodIdentities        = Method{"GetResourceIdentitySchemas", "GetResourceIdentitySchemas"}
 	MethodValidateProvider  = Method{"PrepareProviderConfig", "ValidateProviderConfig"}
 	MethodConfigureProvider = Method{"Configure", "ConfigureProvider"}
 	MethodStop              = Method{"Stop", "StopProvider"}

@@ -494,94 +494,6 @@ func (x *Output) GetData() []byte {
 	return nil
 }
 
-type GetIdentitySchemas struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetIdentitySchemas) Reset() {
-	*x = GetIdentitySchemas{}
-	mi := &file_wire_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetIdentitySchemas) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetIdentitySchemas) ProtoMessage() {}
-
-func (x *GetIdentitySchemas) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetIdentitySchemas.ProtoReflect.Descriptor instead.
-func (*GetIdentitySchemas) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
-}
-
-type IdentitySchema struct {
-	state         protoimpl.MessageState      `protogen:"open.v1"`
-	Version       int64                       `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Attributes    []*IdentitySchema_Attribute `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *IdentitySchema) Reset() {
-	*x = IdentitySchema{}
-	mi := &file_wire_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *IdentitySchema) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*IdentitySchema) ProtoMessage() {}
-
-func (x *IdentitySchema) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use IdentitySchema.ProtoReflect.Descriptor instead.
-func (*IdentitySchema) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *IdentitySchema) GetVersion() int64 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *IdentitySchema) GetAttributes() []*IdentitySchema_Attribute {
-	if x != nil {
-		return x.Attributes
-	}
-	return nil
-}
-
 type IdentityData struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          *DynamicValue          `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -591,7 +503,7 @@ type IdentityData struct {
 
 func (x *IdentityData) Reset() {
 	*x = IdentityData{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +515,7 @@ func (x *IdentityData) String() string {
 func (*IdentityData) ProtoMessage() {}
 
 func (x *IdentityData) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +528,7 @@ func (x *IdentityData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityData.ProtoReflect.Descriptor instead.
 func (*IdentityData) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *IdentityData) GetData() *DynamicValue {
@@ -635,7 +547,7 @@ type ValidateProvider struct {
 
 func (x *ValidateProvider) Reset() {
 	*x = ValidateProvider{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +559,7 @@ func (x *ValidateProvider) String() string {
 func (*ValidateProvider) ProtoMessage() {}
 
 func (x *ValidateProvider) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +572,7 @@ func (x *ValidateProvider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProvider.ProtoReflect.Descriptor instead.
 func (*ValidateProvider) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 type ConfigureProvider struct {
@@ -671,7 +583,7 @@ type ConfigureProvider struct {
 
 func (x *ConfigureProvider) Reset() {
 	*x = ConfigureProvider{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -683,7 +595,7 @@ func (x *ConfigureProvider) String() string {
 func (*ConfigureProvider) ProtoMessage() {}
 
 func (x *ConfigureProvider) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -696,7 +608,7 @@ func (x *ConfigureProvider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProvider.ProtoReflect.Descriptor instead.
 func (*ConfigureProvider) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 type StopProvider struct {
@@ -707,7 +619,7 @@ type StopProvider struct {
 
 func (x *StopProvider) Reset() {
 	*x = StopProvider{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +631,7 @@ func (x *StopProvider) String() string {
 func (*StopProvider) ProtoMessage() {}
 
 func (x *StopProvider) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +644,7 @@ func (x *StopProvider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopProvider.ProtoReflect.Descriptor instead.
 func (*StopProvider) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 type ValidateResource struct {
@@ -743,7 +655,7 @@ type ValidateResource struct {
 
 func (x *ValidateResource) Reset() {
 	*x = ValidateResource{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +667,7 @@ func (x *ValidateResource) String() string {
 func (*ValidateResource) ProtoMessage() {}
 
 func (x *ValidateResource) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +680,7 @@ func (x *ValidateResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResource.ProtoReflect.Descriptor instead.
 func (*ValidateResource) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 type RawState struct {
@@ -781,7 +693,7 @@ type RawState struct {
 
 func (x *RawState) Reset() {
 	*x = RawState{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +705,7 @@ func (x *RawState) String() string {
 func (*RawState) ProtoMessage() {}
 
 func (x *RawState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +718,7 @@ func (x *RawState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RawState.ProtoReflect.Descriptor instead.
 func (*RawState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RawState) GetJson() []byte {
@@ -831,7 +743,7 @@ type UpgradeState struct {
 
 func (x *UpgradeState) Reset() {
 	*x = UpgradeState{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +755,7 @@ func (x *UpgradeState) String() string {
 func (*UpgradeState) ProtoMessage() {}
 
 func (x *UpgradeState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +768,7 @@ func (x *UpgradeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeState.ProtoReflect.Descriptor instead.
 func (*UpgradeState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 type Read struct {
@@ -867,7 +779,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +791,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +804,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 type Plan struct {
@@ -903,7 +815,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +827,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +840,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 type Apply struct {
@@ -939,7 +851,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +863,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +876,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 type Import struct {
@@ -975,7 +887,7 @@ type Import struct {
 
 func (x *Import) Reset() {
 	*x = Import{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +899,7 @@ func (x *Import) String() string {
 func (*Import) ProtoMessage() {}
 
 func (x *Import) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +912,7 @@ func (x *Import) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Import.ProtoReflect.Descriptor instead.
 func (*Import) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 type AttributePath_Step struct {
@@ -1017,7 +929,7 @@ type AttributePath_Step struct {
 
 func (x *AttributePath_Step) Reset() {
 	*x = AttributePath_Step{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +941,7 @@ func (x *AttributePath_Step) String() string {
 func (*AttributePath_Step) ProtoMessage() {}
 
 func (x *AttributePath_Step) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1027,7 @@ type Schema_Block struct {
 
 func (x *Schema_Block) Reset() {
 	*x = Schema_Block{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1039,7 @@ func (x *Schema_Block) String() string {
 func (*Schema_Block) ProtoMessage() {}
 
 func (x *Schema_Block) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1114,7 @@ type Schema_Attribute struct {
 
 func (x *Schema_Attribute) Reset() {
 	*x = Schema_Attribute{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1126,7 @@ func (x *Schema_Attribute) String() string {
 func (*Schema_Attribute) ProtoMessage() {}
 
 func (x *Schema_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1218,7 @@ type Schema_NestedBlock struct {
 
 func (x *Schema_NestedBlock) Reset() {
 	*x = Schema_NestedBlock{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1230,7 @@ func (x *Schema_NestedBlock) String() string {
 func (*Schema_NestedBlock) ProtoMessage() {}
 
 func (x *Schema_NestedBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1291,7 @@ type Schema_Object struct {
 
 func (x *Schema_Object) Reset() {
 	*x = Schema_Object{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1303,7 @@ func (x *Schema_Object) String() string {
 func (*Schema_Object) ProtoMessage() {}
 
 func (x *Schema_Object) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1341,7 @@ type GetSchema_Request struct {
 
 func (x *GetSchema_Request) Reset() {
 	*x = GetSchema_Request{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1353,7 @@ func (x *GetSchema_Request) String() string {
 func (*GetSchema_Request) ProtoMessage() {}
 
 func (x *GetSchema_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1382,7 @@ type GetSchema_Response struct {
 
 func (x *GetSchema_Response) Reset() {
 	*x = GetSchema_Response{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1394,7 @@ func (x *GetSchema_Response) String() string {
 func (*GetSchema_Response) ProtoMessage() {}
 
 func (x *GetSchema_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,170 +1438,6 @@ func (x *GetSchema_Response) GetServerCapabilities() *ServerCapabilities {
 	return nil
 }
 
-type GetIdentitySchemas_Request struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetIdentitySchemas_Request) Reset() {
-	*x = GetIdentitySchemas_Request{}
-	mi := &file_wire_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetIdentitySchemas_Request) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetIdentitySchemas_Request) ProtoMessage() {}
-
-func (x *GetIdentitySchemas_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetIdentitySchemas_Request.ProtoReflect.Descriptor instead.
-func (*GetIdentitySchemas_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8, 0}
-}
-
-type GetIdentitySchemas_Response struct {
-	state           protoimpl.MessageState     `protogen:"open.v1"`
-	IdentitySchemas map[string]*IdentitySchema `protobuf:"bytes,1,rep,name=identity_schemas,json=identitySchemas,proto3" json:"identity_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Diagnostics     []*Diagnostic              `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *GetIdentitySchemas_Response) Reset() {
-	*x = GetIdentitySchemas_Response{}
-	mi := &file_wire_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetIdentitySchemas_Response) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetIdentitySchemas_Response) ProtoMessage() {}
-
-func (x *GetIdentitySchemas_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetIdentitySchemas_Response.ProtoReflect.Descriptor instead.
-func (*GetIdentitySchemas_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8, 1}
-}
-
-func (x *GetIdentitySchemas_Response) GetIdentitySchemas() map[string]*IdentitySchema {
-	if x != nil {
-		return x.IdentitySchemas
-	}
-	return nil
-}
-
-func (x *GetIdentitySchemas_Response) GetDiagnostics() []*Diagnostic {
-	if x != nil {
-		return x.Diagnostics
-	}
-	return nil
-}
-
-type IdentitySchema_Attribute struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Name              string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Type              []byte                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	RequiredForImport bool                   `protobuf:"varint,3,opt,name=required_for_import,json=requiredForImport,proto3" json:"required_for_import,omitempty"`
-	OptionalForImport bool                   `protobuf:"varint,4,opt,name=optional_for_import,json=optionalForImport,proto3" json:"optional_for_import,omitempty"`
-	Description       string                 `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *IdentitySchema_Attribute) Reset() {
-	*x = IdentitySchema_Attribute{}
-	mi := &file_wire_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *IdentitySchema_Attribute) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*IdentitySchema_Attribute) ProtoMessage() {}
-
-func (x *IdentitySchema_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use IdentitySchema_Attribute.ProtoReflect.Descriptor instead.
-func (*IdentitySchema_Attribute) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9, 0}
-}
-
-func (x *IdentitySchema_Attribute) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *IdentitySchema_Attribute) GetType() []byte {
-	if x != nil {
-		return x.Type
-	}
-	return nil
-}
-
-func (x *IdentitySchema_Attribute) GetRequiredForImport() bool {
-	if x != nil {
-		return x.RequiredForImport
-	}
-	return false
-}
-
-func (x *IdentitySchema_Attribute) GetOptionalForImport() bool {
-	if x != nil {
-		return x.OptionalForImport
-	}
-	return false
-}
-
-func (x *IdentitySchema_Attribute) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
 type ValidateProvider_Request struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Config        *DynamicValue          `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
@@ -1699,7 +1447,7 @@ type ValidateProvider_Request struct {
 
 func (x *ValidateProvider_Request) Reset() {
 	*x = ValidateProvider_Request{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1459,7 @@ func (x *ValidateProvider_Request) String() string {
 func (*ValidateProvider_Request) ProtoMessage() {}
 
 func (x *ValidateProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1472,7 @@ func (x *ValidateProvider_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProvider_Request.ProtoReflect.Descriptor instead.
 func (*ValidateProvider_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11, 0}
+	return file_wire_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *ValidateProvider_Request) GetConfig() *DynamicValue {
@@ -1744,7 +1492,7 @@ type ValidateProvider_Response struct {
 
 func (x *ValidateProvider_Response) Reset() {
 	*x = ValidateProvider_Response{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1504,7 @@ func (x *ValidateProvider_Response) String() string {
 func (*ValidateProvider_Response) ProtoMessage() {}
 
 func (x *ValidateProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1517,7 @@ func (x *ValidateProvider_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProvider_Response.ProtoReflect.Descriptor instead.
 func (*ValidateProvider_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11, 1}
+	return file_wire_proto_rawDescGZIP(), []int{9, 1}
 }
 
 func (x *ValidateProvider_Response) GetPrepared() *DynamicValue {
@@ -1797,7 +1545,7 @@ type ConfigureProvider_Request struct {
 
 func (x *ConfigureProvider_Request) Reset() {
 	*x = ConfigureProvider_Request{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1557,7 @@ func (x *ConfigureProvider_Request) String() string {
 func (*ConfigureProvider_Request) ProtoMessage() {}
 
 func (x *ConfigureProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1570,7 @@ func (x *ConfigureProvider_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProvider_Request.ProtoReflect.Descriptor instead.
 func (*ConfigureProvider_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12, 0}
+	return file_wire_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *ConfigureProvider_Request) GetTerraformVersion() string {
@@ -1855,7 +1603,7 @@ type ConfigureProvider_Response struct {
 
 func (x *ConfigureProvider_Response) Reset() {
 	*x = ConfigureProvider_Response{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1615,7 @@ func (x *ConfigureProvider_Response) String() string {
 func (*ConfigureProvider_Response) ProtoMessage() {}
 
 func (x *ConfigureProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1628,7 @@ func (x *ConfigureProvider_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProvider_Response.ProtoReflect.Descriptor instead.
 func (*ConfigureProvider_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12, 1}
+	return file_wire_proto_rawDescGZIP(), []int{10, 1}
 }
 
 func (x *ConfigureProvider_Response) GetDiagnostics() []*Diagnostic {
@@ -1898,7 +1646,7 @@ type StopProvider_Request struct {
 
 func (x *StopProvider_Request) Reset() {
 	*x = StopProvider_Request{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +1658,7 @@ func (x *StopProvider_Request) String() string {
 func (*StopProvider_Request) ProtoMessage() {}
 
 func (x *StopProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +1671,7 @@ func (x *StopProvider_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopProvider_Request.ProtoReflect.Descriptor instead.
 func (*StopProvider_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13, 0}
+	return file_wire_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type StopProvider_Response struct {
@@ -1935,7 +1683,7 @@ type StopProvider_Response struct {
 
 func (x *StopProvider_Response) Reset() {
 	*x = StopProvider_Response{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +1695,7 @@ func (x *StopProvider_Response) String() string {
 func (*StopProvider_Response) ProtoMessage() {}
 
 func (x *StopProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +1708,7 @@ func (x *StopProvider_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopProvider_Response.ProtoReflect.Descriptor instead.
 func (*StopProvider_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13, 1}
+	return file_wire_proto_rawDescGZIP(), []int{11, 1}
 }
 
 func (x *StopProvider_Response) GetError() string {
@@ -1981,7 +1729,7 @@ type ValidateResource_Request struct {
 
 func (x *ValidateResource_Request) Reset() {
 	*x = ValidateResource_Request{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +1741,7 @@ func (x *ValidateResource_Request) String() string {
 func (*ValidateResource_Request) ProtoMessage() {}
 
 func (x *ValidateResource_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +1754,7 @@ func (x *ValidateResource_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResource_Request.ProtoReflect.Descriptor instead.
 func (*ValidateResource_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14, 0}
+	return file_wire_proto_rawDescGZIP(), []int{12, 0}
 }
 
 func (x *ValidateResource_Request) GetTypeName() string {
@@ -2039,7 +1787,7 @@ type ValidateResource_Response struct {
 
 func (x *ValidateResource_Response) Reset() {
 	*x = ValidateResource_Response{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +1799,7 @@ func (x *ValidateResource_Response) String() string {
 func (*ValidateResource_Response) ProtoMessage() {}
 
 func (x *ValidateResource_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +1812,7 @@ func (x *ValidateResource_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResource_Response.ProtoReflect.Descriptor instead.
 func (*ValidateResource_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14, 1}
+	return file_wire_proto_rawDescGZIP(), []int{12, 1}
 }
 
 func (x *ValidateResource_Response) GetDiagnostics() []*Diagnostic {
@@ -2085,7 +1833,7 @@ type UpgradeState_Request struct {
 
 func (x *UpgradeState_Request) Reset() {
 	*x = UpgradeState_Request{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +1845,7 @@ func (x *UpgradeState_Request) String() string {
 func (*UpgradeState_Request) ProtoMessage() {}
 
 func (x *UpgradeState_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +1858,7 @@ func (x *UpgradeState_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeState_Request.ProtoReflect.Descriptor instead.
 func (*UpgradeState_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16, 0}
+	return file_wire_proto_rawDescGZIP(), []int{14, 0}
 }
 
 func (x *UpgradeState_Request) GetTypeName() string {
@@ -2144,7 +1892,7 @@ type UpgradeState_Response struct {
 
 func (x *UpgradeState_Response) Reset() {
 	*x = UpgradeState_Response{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +1904,7 @@ func (x *UpgradeState_Response) String() string {
 func (*UpgradeState_Response) ProtoMessage() {}
 
 func (x *UpgradeState_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +1917,7 @@ func (x *UpgradeState_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeState_Response.ProtoReflect.Descriptor instead.
 func (*UpgradeState_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16, 1}
+	return file_wire_proto_rawDescGZIP(), []int{14, 1}
 }
 
 func (x *UpgradeState_Response) GetUpgradedState() *DynamicValue {
@@ -2200,7 +1948,7 @@ type Read_Request struct {
 
 func (x *Read_Request) Reset() {
 	*x = Read_Request{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +1960,7 @@ func (x *Read_Request) String() string {
 func (*Read_Request) ProtoMessage() {}
 
 func (x *Read_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +1973,7 @@ func (x *Read_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read_Request.ProtoReflect.Descriptor instead.
 func (*Read_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 0}
+	return file_wire_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *Read_Request) GetTypeName() string {
@@ -2282,7 +2030,7 @@ type Read_Response struct {
 
 func (x *Read_Response) Reset() {
 	*x = Read_Response{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2042,7 @@ func (x *Read_Response) String() string {
 func (*Read_Response) ProtoMessage() {}
 
 func (x *Read_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2055,7 @@ func (x *Read_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read_Response.ProtoReflect.Descriptor instead.
 func (*Read_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 1}
+	return file_wire_proto_rawDescGZIP(), []int{15, 1}
 }
 
 func (x *Read_Response) GetNewState() *DynamicValue {
@@ -2354,7 +2102,7 @@ type Plan_Request struct {
 
 func (x *Plan_Request) Reset() {
 	*x = Plan_Request{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2114,7 @@ func (x *Plan_Request) String() string {
 func (*Plan_Request) ProtoMessage() {}
 
 func (x *Plan_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2127,7 @@ func (x *Plan_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Request.ProtoReflect.Descriptor instead.
 func (*Plan_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 0}
+	return file_wire_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *Plan_Request) GetTypeName() string {
@@ -2452,7 +2200,7 @@ type Plan_Response struct {
 
 func (x *Plan_Response) Reset() {
 	*x = Plan_Response{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2212,7 @@ func (x *Plan_Response) String() string {
 func (*Plan_Response) ProtoMessage() {}
 
 func (x *Plan_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2225,7 @@ func (x *Plan_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Response.ProtoReflect.Descriptor instead.
 func (*Plan_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 1}
+	return file_wire_proto_rawDescGZIP(), []int{16, 1}
 }
 
 func (x *Plan_Response) GetPlannedState() *DynamicValue {
@@ -2537,7 +2285,7 @@ type Apply_Request struct {
 
 func (x *Apply_Request) Reset() {
 	*x = Apply_Request{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2297,7 @@ func (x *Apply_Request) String() string {
 func (*Apply_Request) ProtoMessage() {}
 
 func (x *Apply_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2310,7 @@ func (x *Apply_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply_Request.ProtoReflect.Descriptor instead.
 func (*Apply_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19, 0}
+	return file_wire_proto_rawDescGZIP(), []int{17, 0}
 }
 
 func (x *Apply_Request) GetTypeName() string {
@@ -2627,7 +2375,7 @@ type Apply_Response struct {
 
 func (x *Apply_Response) Reset() {
 	*x = Apply_Response{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2387,7 @@ func (x *Apply_Response) String() string {
 func (*Apply_Response) ProtoMessage() {}
 
 func (x *Apply_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2400,7 @@ func (x *Apply_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply_Response.ProtoReflect.Descriptor instead.
 func (*Apply_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19, 1}
+	return file_wire_proto_rawDescGZIP(), []int{17, 1}
 }
 
 func (x *Apply_Response) GetNewState() *DynamicValue {
@@ -2702,7 +2450,7 @@ type Import_Request struct {
 
 func (x *Import_Request) Reset() {
 	*x = Import_Request{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2462,7 @@ func (x *Import_Request) String() string {
 func (*Import_Request) ProtoMessage() {}
 
 func (x *Import_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2475,7 @@ func (x *Import_Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Import_Request.ProtoReflect.Descriptor instead.
 func (*Import_Request) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20, 0}
+	return file_wire_proto_rawDescGZIP(), []int{18, 0}
 }
 
 func (x *Import_Request) GetTypeName() string {
@@ -2770,7 +2518,7 @@ type Import_Imported struct {
 
 func (x *Import_Imported) Reset() {
 	*x = Import_Imported{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2530,7 @@ func (x *Import_Imported) String() string {
 func (*Import_Imported) ProtoMessage() {}
 
 func (x *Import_Imported) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2543,7 @@ func (x *Import_Imported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Import_Imported.ProtoReflect.Descriptor instead.
 func (*Import_Imported) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20, 1}
+	return file_wire_proto_rawDescGZIP(), []int{18, 1}
 }
 
 func (x *Import_Imported) GetTypeName() string {
@@ -2836,7 +2584,7 @@ type Import_Response struct {
 
 func (x *Import_Response) Reset() {
 	*x = Import_Response{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2596,7 @@ func (x *Import_Response) String() string {
 func (*Import_Response) ProtoMessage() {}
 
 func (x *Import_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +2609,7 @@ func (x *Import_Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Import_Response.ProtoReflect.Descriptor instead.
 func (*Import_Response) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20, 2}
+	return file_wire_proto_rawDescGZIP(), []int{18, 2}
 }
 
 func (x *Import_Response) GetImported() []*Import_Imported {
@@ -2963,26 +2711,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"6\n" +
 	"\x06Output\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\x05R\achannel\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xd3\x02\n" +
-	"\x12GetIdentitySchemas\x1a\t\n" +
-	"\aRequest\x1a\xb1\x02\n" +
-	"\bResponse\x12s\n" +
-	"\x10identity_schemas\x18\x01 \x03(\v2H.bowline.terraform.wire.GetIdentitySchemas.Response.IdentitySchemasEntryR\x0fidentitySchemas\x12D\n" +
-	"\vdiagnostics\x18\x02 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnostics\x1aj\n" +
-	"\x14IdentitySchemasEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12<\n" +
-	"\x05value\x18\x02 \x01(\v2&.bowline.terraform.wire.IdentitySchemaR\x05value:\x028\x01\"\xb4\x02\n" +
-	"\x0eIdentitySchema\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x03R\aversion\x12P\n" +
-	"\n" +
-	"attributes\x18\x02 \x03(\v20.bowline.terraform.wire.IdentitySchema.AttributeR\n" +
-	"attributes\x1a\xb5\x01\n" +
-	"\tAttribute\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\fR\x04type\x12.\n" +
-	"\x13required_for_import\x18\x03 \x01(\bR\x11requiredForImport\x12.\n" +
-	"\x13optional_for_import\x18\x04 \x01(\bR\x11optionalForImport\x12 \n" +
-	"\vdescription\x18\x05 \x01(\tR\vdescription\"H\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"H\n" +
 	"\fIdentityData\x128\n" +
 	"\x04data\x18\x01 \x01(\v2$.bowline.terraform.wire.DynamicValueR\x04data\"\xf0\x01\n" +
 	"\x10ValidateProvider\x1aG\n" +
@@ -3098,130 +2827,120 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_wire_proto_goTypes = []any{
-	(Diagnostic_Severity)(0),            // 0: bowline.terraform.wire.Diagnostic.Severity
-	(*DynamicValue)(nil),                // 1: bowline.terraform.wire.DynamicValue
-	(*Diagnostic)(nil),                  // 2: bowline.terraform.wire.Diagnostic
-	(*AttributePath)(nil),               // 3: bowline.terraform.wire.AttributePath
-	(*Schema)(nil),                      // 4: bowline.terraform.wire.Schema
-	(*ClientCapabilities)(nil),          // 5: bowline.terraform.wire.ClientCapabilities
-	(*ServerCapabilities)(nil),          // 6: bowline.terraform.wire.ServerCapabilities
-	(*GetSchema)(nil),                   // 7: bowline.terraform.wire.GetSchema
-	(*Output)(nil),                      // 8: bowline.terraform.wire.Output
-	(*GetIdentitySchemas)(nil),          // 9: bowline.terraform.wire.GetIdentitySchemas
-	(*IdentitySchema)(nil),              // 10: bowline.terraform.wire.IdentitySchema
-	(*IdentityData)(nil),                // 11: bowline.terraform.wire.IdentityData
-	(*ValidateProvider)(nil),            // 12: bowline.terraform.wire.ValidateProvider
-	(*ConfigureProvider)(nil),           // 13: bowline.terraform.wire.ConfigureProvider
-	(*StopProvider)(nil),                // 14: bowline.terraform.wire.StopProvider
-	(*ValidateResource)(nil),            // 15: bowline.terraform.wire.ValidateResource
-	(*RawState)(nil),                    // 16: bowline.terraform.wire.RawState
-	(*UpgradeState)(nil),                // 17: bowline.terraform.wire.UpgradeState
-	(*Read)(nil),                        // 18: bowline.terraform.wire.Read
-	(*Plan)(nil),                        // 19: bowline.terraform.wire.Plan
-	(*Apply)(nil),                       // 20: bowline.terraform.wire.Apply
-	(*Import)(nil),                      // 21: bowline.terraform.wire.Import
-	(*AttributePath_Step)(nil),          // 22: bowline.terraform.wire.AttributePath.Step
-	(*Schema_Block)(nil),                // 23: bowline.terraform.wire.Schema.Block
-	(*Schema_Attribute)(nil),            // 24: bowline.terraform.wire.Schema.Attribute
-	(*Schema_NestedBlock)(nil),          // 25: bowline.terraform.wire.Schema.NestedBlock
-	(*Schema_Object)(nil),               // 26: bowline.terraform.wire.Schema.Object
-	(*GetSchema_Request)(nil),           // 27: bowline.terraform.wire.GetSchema.Request
-	(*GetSchema_Response)(nil),          // 28: bowline.terraform.wire.GetSchema.Response
-	nil,                                 // 29: bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
-	(*GetIdentitySchemas_Request)(nil),  // 30: bowline.terraform.wire.GetIdentitySchemas.Request
-	(*GetIdentitySchemas_Response)(nil), // 31: bowline.terraform.wire.GetIdentitySchemas.Response
-	nil,                                 // 32: bowline.terraform.wire.GetIdentitySchemas.Response.IdentitySchemasEntry
-	(*IdentitySchema_Attribute)(nil),    // 33: bowline.terraform.wire.IdentitySchema.Attribute
-	(*ValidateProvider_Request)(nil),    // 34: bowline.terraform.wire.ValidateProvider.Request
-	(*ValidateProvider_Response)(nil),   // 35: bowline.terraform.wire.ValidateProvider.Response
-	(*ConfigureProvider_Request)(nil),   // 36: bowline.terraform.wire.ConfigureProvider.Request
-	(*ConfigureProvider_Response)(nil),  // 37: bowline.terraform.wire.ConfigureProvider.Response
-	(*StopProvider_Request)(nil),        // 38: bowline.terraform.wire.StopProvider.Request
-	(*StopProvider_Response)(nil),       // 39: bowline.terraform.wire.StopProvider.Response
-	(*ValidateResource_Request)(nil),    // 40: bowline.terraform.wire.ValidateResource.Request
-	(*ValidateResource_Response)(nil),   // 41: bowline.terraform.wire.ValidateResource.Response
-	nil,                                 // 42: bowline.terraform.wire.RawState.FlatmapEntry
-	(*UpgradeState_Request)(nil),        // 43: bowline.terraform.wire.UpgradeState.Request
-	(*UpgradeState_Response)(nil),       // 44: bowline.terraform.wire.UpgradeState.Response
-	(*Read_Request)(nil),                // 45: bowline.terraform.wire.Read.Request
-	(*Read_Response)(nil),               // 46: bowline.terraform.wire.Read.Response
-	(*Plan_Request)(nil),                // 47: bowline.terraform.wire.Plan.Request
-	(*Plan_Response)(nil),               // 48: bowline.terraform.wire.Plan.Response
-	(*Apply_Request)(nil),               // 49: bowline.terraform.wire.Apply.Request
-	(*Apply_Response)(nil),              // 50: bowline.terraform.wire.Apply.Response
-	(*Import_Request)(nil),              // 51: bowline.terraform.wire.Import.Request
-	(*Import_Imported)(nil),             // 52: bowline.terraform.wire.Import.Imported
-	(*Import_Response)(nil),             // 53: bowline.terraform.wire.Import.Response
+	(Diagnostic_Severity)(0),           // 0: bowline.terraform.wire.Diagnostic.Severity
+	(*DynamicValue)(nil),               // 1: bowline.terraform.wire.DynamicValue
+	(*Diagnostic)(nil),                 // 2: bowline.terraform.wire.Diagnostic
+	(*AttributePath)(nil),              // 3: bowline.terraform.wire.AttributePath
+	(*Schema)(nil),                     // 4: bowline.terraform.wire.Schema
+	(*ClientCapabilities)(nil),         // 5: bowline.terraform.wire.ClientCapabilities
+	(*ServerCapabilities)(nil),         // 6: bowline.terraform.wire.ServerCapabilities
+	(*GetSchema)(nil),                  // 7: bowline.terraform.wire.GetSchema
+	(*Output)(nil),                     // 8: bowline.terraform.wire.Output
+	(*IdentityData)(nil),               // 9: bowline.terraform.wire.IdentityData
+	(*ValidateProvider)(nil),           // 10: bowline.terraform.wire.ValidateProvider
+	(*ConfigureProvider)(nil),          // 11: bowline.terraform.wire.ConfigureProvider
+	(*StopProvider)(nil),               // 12: bowline.terraform.wire.StopProvider
+	(*ValidateResource)(nil),           // 13: bowline.terraform.wire.ValidateResource
+	(*RawState)(nil),                   // 14: bowline.terraform.wire.RawState
+	(*UpgradeState)(nil),               // 15: bowline.terraform.wire.UpgradeState
+	(*Read)(nil),                       // 16: bowline.terraform.wire.Read
+	(*Plan)(nil),                       // 17: bowline.terraform.wire.Plan
+	(*Apply)(nil),                      // 18: bowline.terraform.wire.Apply
+	(*Import)(nil),                     // 19: bowline.terraform.wire.Import
+	(*AttributePath_Step)(nil),         // 20: bowline.terraform.wire.AttributePath.Step
+	(*Schema_Block)(nil),               // 21: bowline.terraform.wire.Schema.Block
+	(*Schema_Attribute)(nil),           // 22: bowline.terraform.wire.Schema.Attribute
+	(*Schema_NestedBlock)(nil),         // 23: bowline.terraform.wire.Schema.NestedBlock
+	(*Schema_Object)(nil),              // 24: bowline.terraform.wire.Schema.Object
+	(*GetSchema_Request)(nil),          // 25: bowline.terraform.wire.GetSchema.Request
+	(*GetSchema_Response)(nil),         // 26: bowline.terraform.wire.GetSchema.Response
+	nil,                                // 27: bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
+	(*ValidateProvider_Request)(nil),   // 28: bowline.terraform.wire.ValidateProvider.Request
+	(*ValidateProvider_Response)(nil),  // 29: bowline.terraform.wire.ValidateProvider.Response
+	(*ConfigureProvider_Request)(nil),  // 30: bowline.terraform.wire.ConfigureProvider.Request
+	(*ConfigureProvider_Response)(nil), // 31: bowline.terraform.wire.ConfigureProvider.Response
+	(*StopProvider_Request)(nil),       // 32: bowline.terraform.wire.StopProvider.Request
+	(*StopProvider_Response)(nil),      // 33: bowline.terraform.wire.StopProvider.Response
+	(*ValidateResource_Request)(nil),   // 34: bowline.terraform.wire.ValidateResource.Request
+	(*ValidateResource_Response)(nil),  // 35: bowline.terraform.wire.ValidateResource.Response
+	nil,                                // 36: bowline.terraform.wire.RawState.FlatmapEntry
+	(*UpgradeState_Request)(nil),       // 37: bowline.terraform.wire.UpgradeState.Request
+	(*UpgradeState_Response)(nil),      // 38: bowline.terraform.wire.UpgradeState.Response
+	(*Read_Request)(nil),               // 39: bowline.terraform.wire.Read.Request
+	(*Read_Response)(nil),              // 40: bowline.terraform.wire.Read.Response
+	(*Plan_Request)(nil),               // 41: bowline.terraform.wire.Plan.Request
+	(*Plan_Response)(nil),              // 42: bowline.terraform.wire.Plan.Response
+	(*Apply_Request)(nil),              // 43: bowline.terraform.wire.Apply.Request
+	(*Apply_Response)(nil),             // 44: bowline.terraform.wire.Apply.Response
+	(*Import_Request)(nil),             // 45: bowline.terraform.wire.Import.Request
+	(*Import_Imported)(nil),            // 46: bowline.terraform.wire.Import.Imported
+	(*Import_Response)(nil),            // 47: bowline.terraform.wire.Import.Response
 }
 var file_wire_proto_depIdxs = []int32{
 	0,  // 0: bowline.terraform.wire.Diagnostic.severity:type_name -> bowline.terraform.wire.Diagnostic.Severity
 	3,  // 1: bowline.terraform.wire.Diagnostic.attribute:type_name -> bowline.terraform.wire.AttributePath
-	22, // 2: bowline.terraform.wire.AttributePath.steps:type_name -> bowline.terraform.wire.AttributePath.Step
-	23, // 3: bowline.terraform.wire.Schema.block:type_name -> bowline.terraform.wire.Schema.Block
-	33, // 4: bowline.terraform.wire.IdentitySchema.attributes:type_name -> bowline.terraform.wire.IdentitySchema.Attribute
-	1,  // 5: bowline.terraform.wire.IdentityData.data:type_name -> bowline.terraform.wire.DynamicValue
-	42, // 6: bowline.terraform.wire.RawState.flatmap:type_name -> bowline.terraform.wire.RawState.FlatmapEntry
-	24, // 7: bowline.terraform.wire.Schema.Block.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
-	25, // 8: bowline.terraform.wire.Schema.Block.block_types:type_name -> bowline.terraform.wire.Schema.NestedBlock
-	23, // 9: bowline.terraform.wire.Schema.NestedBlock.block:type_name -> bowline.terraform.wire.Schema.Block
-	24, // 10: bowline.terraform.wire.Schema.Object.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
-	4,  // 11: bowline.terraform.wire.GetSchema.Response.provider:type_name -> bowline.terraform.wire.Schema
-	29, // 12: bowline.terraform.wire.GetSchema.Response.resource_schemas:type_name -> bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
-	2,  // 13: bowline.terraform.wire.GetSchema.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	6,  // 14: bowline.terraform.wire.GetSchema.Response.server_capabilities:type_name -> bowline.terraform.wire.ServerCapabilities
-	32, // 15: bowline.terraform.wire.GetIdentitySchemas.Response.identity_schemas:type_name -> bowline.terraform.wire.GetIdentitySchemas.Response.IdentitySchemasEntry
-	2,  // 16: bowline.terraform.wire.GetIdentitySchemas.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	10, // 17: bowline.terraform.wire.GetIdentitySchemas.Response.IdentitySchemasEntry.value:type_name -> bowline.terraform.wire.IdentitySchema
-	1,  // 18: bowline.terraform.wire.ValidateProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 19: bowline.terraform.wire.ValidateProvider.Response.prepared:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 20: bowline.terraform.wire.ValidateProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 21: bowline.terraform.wire.ConfigureProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 22: bowline.terraform.wire.ConfigureProvider.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	2,  // 23: bowline.terraform.wire.ConfigureProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 24: bowline.terraform.wire.ValidateResource.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 25: bowline.terraform.wire.ValidateResource.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	2,  // 26: bowline.terraform.wire.ValidateResource.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	16, // 27: bowline.terraform.wire.UpgradeState.Request.raw_state:type_name -> bowline.terraform.wire.RawState
-	1,  // 28: bowline.terraform.wire.UpgradeState.Response.upgraded_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 29: bowline.terraform.wire.UpgradeState.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 30: bowline.terraform.wire.Read.Request.current_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 31: bowline.terraform.wire.Read.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 32: bowline.terraform.wire.Read.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	11, // 33: bowline.terraform.wire.Read.Request.current_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 34: bowline.terraform.wire.Read.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 35: bowline.terraform.wire.Read.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	11, // 36: bowline.terraform.wire.Read.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 37: bowline.terraform.wire.Plan.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 38: bowline.terraform.wire.Plan.Request.proposed_new_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 39: bowline.terraform.wire.Plan.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 40: bowline.terraform.wire.Plan.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 41: bowline.terraform.wire.Plan.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	11, // 42: bowline.terraform.wire.Plan.Request.prior_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 43: bowline.terraform.wire.Plan.Response.planned_state:type_name -> bowline.terraform.wire.DynamicValue
-	3,  // 44: bowline.terraform.wire.Plan.Response.requires_replace:type_name -> bowline.terraform.wire.AttributePath
-	2,  // 45: bowline.terraform.wire.Plan.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	11, // 46: bowline.terraform.wire.Plan.Response.planned_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 47: bowline.terraform.wire.Apply.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 48: bowline.terraform.wire.Apply.Request.planned_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 49: bowline.terraform.wire.Apply.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 50: bowline.terraform.wire.Apply.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	11, // 51: bowline.terraform.wire.Apply.Request.planned_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 52: bowline.terraform.wire.Apply.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 53: bowline.terraform.wire.Apply.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	11, // 54: bowline.terraform.wire.Apply.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
-	5,  // 55: bowline.terraform.wire.Import.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	11, // 56: bowline.terraform.wire.Import.Request.identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 57: bowline.terraform.wire.Import.Imported.state:type_name -> bowline.terraform.wire.DynamicValue
-	11, // 58: bowline.terraform.wire.Import.Imported.identity:type_name -> bowline.terraform.wire.IdentityData
-	52, // 59: bowline.terraform.wire.Import.Response.imported:type_name -> bowline.terraform.wire.Import.Imported
-	2,  // 60: bowline.terraform.wire.Import.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	20, // 2: bowline.terraform.wire.AttributePath.steps:type_name -> bowline.terraform.wire.AttributePath.Step
+	21, // 3: bowline.terraform.wire.Schema.block:type_name -> bowline.terraform.wire.Schema.Block
+	1,  // 4: bowline.terraform.wire.IdentityData.data:type_name -> bowline.terraform.wire.DynamicValue
+	36, // 5: bowline.terraform.wire.RawState.flatmap:type_name -> bowline.terraform.wire.RawState.FlatmapEntry
+	22, // 6: bowline.terraform.wire.Schema.Block.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
+	23, // 7: bowline.terraform.wire.Schema.Block.block_types:type_name -> bowline.terraform.wire.Schema.NestedBlock
+	21, // 8: bowline.terraform.wire.Schema.NestedBlock.block:type_name -> bowline.terraform.wire.Schema.Block
+	22, // 9: bowline.terraform.wire.Schema.Object.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
+	4,  // 10: bowline.terraform.wire.GetSchema.Response.provider:type_name -> bowline.terraform.wire.Schema
+	27, // 11: bowline.terraform.wire.GetSchema.Response.resource_schemas:type_name -> bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
+	2,  // 12: bowline.terraform.wire.GetSchema.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	6,  // 13: bowline.terraform.wire.GetSchema.Response.server_capabilities:type_name -> bowline.terraform.wire.ServerCapabilities
+	1,  // 14: bowline.terraform.wire.ValidateProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 15: bowline.terraform.wire.ValidateProvider.Response.prepared:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 16: bowline.terraform.wire.ValidateProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 17: bowline.terraform.wire.ConfigureProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 18: bowline.terraform.wire.ConfigureProvider.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	2,  // 19: bowline.terraform.wire.ConfigureProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 20: bowline.terraform.wire.ValidateResource.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 21: bowline.terraform.wire.ValidateResource.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	2,  // 22: bowline.terraform.wire.ValidateResource.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	14, // 23: bowline.terraform.wire.UpgradeState.Request.raw_state:type_name -> bowline.terraform.wire.RawState
+	1,  // 24: bowline.terraform.wire.UpgradeState.Response.upgraded_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 25: bowline.terraform.wire.UpgradeState.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 26: bowline.terraform.wire.Read.Request.current_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 27: bowline.terraform.wire.Read.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 28: bowline.terraform.wire.Read.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 29: bowline.terraform.wire.Read.Request.current_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 30: bowline.terraform.wire.Read.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 31: bowline.terraform.wire.Read.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 32: bowline.terraform.wire.Read.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 33: bowline.terraform.wire.Plan.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 34: bowline.terraform.wire.Plan.Request.proposed_new_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 35: bowline.terraform.wire.Plan.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 36: bowline.terraform.wire.Plan.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 37: bowline.terraform.wire.Plan.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 38: bowline.terraform.wire.Plan.Request.prior_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 39: bowline.terraform.wire.Plan.Response.planned_state:type_name -> bowline.terraform.wire.DynamicValue
+	3,  // 40: bowline.terraform.wire.Plan.Response.requires_replace:type_name -> bowline.terraform.wire.AttributePath
+	2,  // 41: bowline.terraform.wire.Plan.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 42: bowline.terraform.wire.Plan.Response.planned_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 43: bowline.terraform.wire.Apply.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 44: bowline.terraform.wire.Apply.Request.planned_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 45: bowline.terraform.wire.Apply.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 46: bowline.terraform.wire.Apply.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	9,  // 47: bowline.terraform.wire.Apply.Request.planned_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 48: bowline.terraform.wire.Apply.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 49: bowline.terraform.wire.Apply.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 50: bowline.terraform.wire.Apply.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
+	5,  // 51: bowline.terraform.wire.Import.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 52: bowline.terraform.wire.Import.Request.identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 53: bowline.terraform.wire.Import.Imported.state:type_name -> bowline.terraform.wire.DynamicValue
+	9,  // 54: bowline.terraform.wire.Import.Imported.identity:type_name -> bowline.terraform.wire.IdentityData
+	46, // 55: bowline.terraform.wire.Import.Response.imported:type_name -> bowline.terraform.wire.Import.Imported
+	2,  // 56: bowline.terraform.wire.Import.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3229,7 +2948,7 @@ func file_wire_proto_init() {
 	if File_wire_proto != nil {
 		return
 	}
-	file_wire_proto_msgTypes[21].OneofWrappers = []any{
+	file_wire_proto_msgTypes[19].OneofWrappers = []any{
 		(*AttributePath_Step_AttributeName)(nil),
 		(*AttributePath_Step_ElementKeyString)(nil),
 		(*AttributePath_Step_ElementKeyInt)(nil),
@@ -3240,7 +2959,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   53,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
