@@ -95,6 +95,12 @@ func (l *layout) add(kind part[Kind]) bool {
 	return true
 }
 
+func (l *layout) remove(kind part[Kind]) {
+	l.growing.Lock()
+	defer l.growing.Unlock()
+	l.kinds = slices.DeleteFunc(l.kinds, func(k part[Kind]) bool { return k.gvk == kind.gvk })
+}
+
 func (l *layout) configGroup(managed schema.GroupKind) string {
 	l.growing.RLock()
 	defer l.growing.RUnlock()

@@ -26,10 +26,12 @@ func (s *Setup) Serve(all []Kind, defined []*apiextensionsv1.CustomResourceDefin
 		}
 		for _, config := range s.protected[k.configs] {
 			if err := config.AddUser(k.gvk); err != nil {
+				s.layout.remove(k)
 				return err
 			}
 		}
 		if err := s.addKind(k, s.newReconciler(k, shared, s.options)); err != nil {
+			s.layout.remove(k)
 			return fmt.Errorf("serving kind %s: %w", k.gvk.GroupKind(), err)
 		}
 	}

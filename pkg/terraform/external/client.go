@@ -4,7 +4,6 @@
 package external
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +32,9 @@ type client struct {
 	*clients.Lease[*process]
 	*Type
 	plugin.Resource
-	secrets map[string][]byte // by the field that refers to them
-	found   plugin.State      // by the last Observe
-	nothing bool              // was made by the last creation, as its answer says
+	secrets        map[string][]byte // by the field that refers to them
+	found          plugin.State      // by the last Observe
+	createdNothing bool              // by the answer to the last creation
 }
 
 // UseSecretInputs takes the values of the Secrets that the parameters refer to.
@@ -95,14 +94,14 @@ func (c *client) compare(ctx context.Context, mg resource.Managed, o managed.Ext
 	case err != nil:
 		return o, called("planning", err)
 	}
-	differences := c.Schema.Block.Differences(c.found.Value, plan.Planned)
+	differences, replaced := c.differences(plan)
 	if onlyObserved {
 		differences = slices.DeleteFunc(differences, func(d schema.Difference) bool { return !isSet(config, d.Path) })
 	}
 	for _, d := range differences {
 		path := kinds.FieldPath(c.Schema.Block, d.Path)
 		o.Drift = append(o.Drift, xpv1.FieldDifference{Path: path, Desired: shown(d.After, d.Sensitive), Observed: shown(d.Before, d.Sensitive)})
-		if schema.Covers(plan.Replace, d) {
+		if slices.Contains(replaced, path) {
 			o.Fixed = append(o.Fixed, path)
 		}
 	}
@@ -127,7 +126,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, called("planning", err)
 	}
-	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Type: c.Name, Creating: c.Journal.ID()}); err != nil {
+	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Name: meta.GetExternalName(mg), Creating: c.Journal.ID()}); err != nil {
 		return created, err
 	}
 	made, err := c.apply(ctx, mg, plan)
@@ -138,7 +137,8 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	return managed.ExternalCreation{ConnectionDetails: c.connection(made.Value)}, nil
 }
 
-// deletePart deletes what an earlier creation made in part.
+// deletePart deletes what an earlier creation made in part. What remains of it is not to be forgotten, so that the outcome of the creation
+// stays unknown as long as it does.
 func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 	stored, err := c.Store.Load(ctx, mg.GetUID())
 	if err != nil || stored == nil || !stored.Tainted {
@@ -146,12 +146,13 @@ func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 	}
 	part, err := c.upgraded(ctx, stored)
 	if err == nil {
-		c.found, err = c.Client.Read(ctx, c.Resource, part)
+		part, err = c.Client.Read(ctx, c.Resource, part)
+		err = called("reading", err)
 	}
-	if err != nil {
-		return called("reading", err)
+	if err == nil && !part.Value.IsNull() {
+		err = c.delete(ctx, mg, part)
 	}
-	return c.Delete(ctx, mg)
+	return failure.OutcomeUnknown(err)
 }
 
 // Update changes the external resource. It never replaces it.
@@ -164,13 +165,7 @@ func (c *client) Update(ctx context.Context, mg resource.Managed) (updated manag
 	if err != nil {
 		return updated, called("planning", err)
 	}
-	var replaced []string
-	for _, d := range c.Schema.Block.Differences(c.found.Value, plan.Planned) {
-		if schema.Covers(plan.Replace, d) {
-			replaced = append(replaced, kinds.FieldPath(c.Schema.Block, d.Path))
-		}
-	}
-	if len(replaced) > 0 {
+	if _, replaced := c.differences(plan); len(replaced) > 0 {
 		return updated, fixed(replaced)
 	}
 	changed, err := c.apply(ctx, mg, plan)
@@ -183,15 +178,30 @@ func (c *client) Update(ctx context.Context, mg resource.Managed) (updated manag
 
 // Delete deletes the external resource, and stores that.
 func (c *client) Delete(ctx context.Context, mg resource.Managed) error {
-	if c.found.Value == cty.NilVal || c.found.Value.IsNull() {
+	if c.found.Value.IsNull() {
 		return nil // Observe finds it
 	}
-	plan, err := c.Client.Plan(ctx, c.Resource, c.found, cty.NullVal(c.Schema.Block.Type()))
+	return c.delete(ctx, mg, c.found)
+}
+
+func (c *client) delete(ctx context.Context, mg resource.Managed, what plugin.State) error {
+	plan, err := c.Client.Plan(ctx, c.Resource, what, cty.NullVal(c.Schema.Block.Type()))
 	if err != nil {
 		return called("planning", err)
 	}
 	_, err = c.apply(ctx, mg, plan)
 	return err
+}
+
+// differences returns how a plan changes what it was made of, and the fields that need another resource.
+func (c *client) differences(plan *plugin.Plan) (all []schema.Difference, replaced []string) {
+	all = c.Schema.Block.Differences(plan.Prior.Value, plan.Planned)
+	for _, d := range all {
+		if schema.Covers(plan.Replace, d) {
+			replaced = append(replaced, kinds.FieldPath(c.Schema.Block, d.Path))
+		}
+	}
+	return all, replaced
 }
 
 // apply does what a plan says, and stores the state, also that of what was made in part.
@@ -202,8 +212,9 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	creates := plan.Prior.Value.IsNull()
 	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
 	_, unanswered := errors.AsType[*wire.Unanswered](err)
+	_, unreadable := errors.AsType[*plugin.Unreadable](err)
 	switch _, answered := errors.AsType[plugin.Diagnostics](err); {
-	case unanswered && creates:
+	case (unanswered || unreadable) && creates:
 		return after, called("changing", failure.OutcomeUnknown(err))
 	case err != nil && !answered:
 		return after, called("changing", err)
@@ -211,22 +222,28 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	if creates && after.Value.IsNull() && err == nil {
 		err = errors.New("the provider reports neither an error nor what it created, which is a bug in the provider")
 	}
-	tainted := creates && err != nil && !after.Value.IsNull()
-	if tainted {
+	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
-	return after, errors.Join(called("changing", err), c.save(ctx, mg, after, tainted))
+	return after, errors.Join(called("changing", err), c.save(ctx, mg, after, creates, err != nil))
 }
 
-// save stores a state, and then removes it from the journal.
-func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, tainted bool) error {
-	stored := &state.State{Type: c.Name, Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Tainted: tainted}
+// save stores the state after a change, and then removes it from the journal. What a creation made in part stays tainted until it is deleted.
+func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, creates, failed bool) error {
+	former, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil {
+		return failure.OutcomeUnknown(err)
+	}
+	stored := &state.State{Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity}
 	if !s.Value.IsNull() {
-		value, err := json.Marshal(s.Value, c.Schema.Block.Type())
+		value, err := json.Marshal(cty.UnknownAsNull(s.Value), c.Schema.Block.Type())
 		if err != nil {
 			return fmt.Errorf("encoding the state: %w", err)
 		}
-		stored.Value, stored.Name = value, cmp.Or(stored.Name, c.nameOf(mg, s.Value))
+		stored.Value, stored.Tainted = value, failed && (creates || former != nil && former.Tainted)
+		if creates || stored.Name == "" || stored.Tainted { // the name of an object is that of what was lost
+			stored.Name = c.nameOf(mg, s.Value)
+		}
 	}
 	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
 		return failure.OutcomeUnknown(err)

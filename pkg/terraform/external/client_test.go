@@ -313,3 +313,83 @@ func TestReferences(t *testing.T) {
 		s.gone(north, anchor)
 	})
 }
+
+// A part that cannot be deleted is neither forgotten nor doubled.
+func TestPartThatStays(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1}, map[string]any{"verb": "delete", "do": "fail", "times": 3})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+		if n := s.calls("delete"); n != 4 {
+			t.Errorf("the part was deleted after %d attempts", n)
+		}
+	})
+}
+
+// What is created again with permission has a state of its own, with its password.
+func TestRecreated(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		former := meta.GetExternalName(north)
+		s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", former+".json")))
+		s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
+		s.edit(north, func(map[string]any) {
+			annotations := north.GetAnnotations()
+			annotations[meta.AnnotationKeyRecreate] = string(north.GetUID())
+			north.SetAnnotations(annotations)
+		})
+		s.Eventually(t, "it is created again", func(context.Context) error {
+			if s.read(north); meta.GetExternalName(north) == former || len(s.files("berth")) != 1 {
+				return fmt.Errorf("outside there is %v: %s; %s", s.files("berth"), north.GetCondition(xpv1.TypeSynced).Message, north.GetCondition(xpv1.TypeReady).Message)
+			}
+			return nil
+		})
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+		imports := s.calls("import")
+		s.edit(north, func(o map[string]any) { set(o, int64(5), "spec", "forProvider", "size") })
+		s.hasSize(meta.GetExternalName(north), 5)
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+		if s.calls("import") != imports {
+			t.Error("it was imported, although it has a state")
+		}
+	})
+}
+
+// An object whose state is lost waits for a person, and keeps its connection Secret. The state counts again when it is restored.
+func TestLostState(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		stop()
+		stored := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: s.Namespace, Name: "tfstate-" + string(north.GetUID())}
+		s.must(s.Client.Get(t.Context(), key, stored))
+		s.must(s.Client.Delete(t.Context(), stored))
+		s.run()
+		s.edit(north, func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
+		s.eventually(north, "it waits for a person", func() error {
+			if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost || s.isReady(north) == nil {
+				return fmt.Errorf("its failure is %s", got)
+			}
+			return nil
+		})
+		if s.calls("update") != 0 {
+			t.Error("it was changed without its state")
+		}
+		restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: stored.Labels, Annotations: stored.Annotations},
+			Type: stored.Type, Data: stored.Data}
+		s.must(s.Client.Create(t.Context(), restored))
+		s.ready(north)
+		s.checkOne("north", meta.GetExternalName(north))
+	})
+}

@@ -5,6 +5,7 @@ package external
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,12 +28,23 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	switch {
 	case err != nil:
 		return c.NoState(), err
+	case stored == nil && !meta.GetExternalCreateSucceeded(mg).IsZero():
+		return c.NoState(), lostState(mg)
+	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
+		return c.NoState(), nil
 	case stored == nil, stored.Name != meta.GetExternalName(mg): // also where a person chose another one
 		return c.imported(ctx, mg)
-	case stored.Deleted():
+	case stored.Empty():
 		return c.NoState(), nil
 	}
 	return c.upgraded(ctx, stored)
+}
+
+// lostState is the error of an object whose state is gone. It may have had secrets that nothing else has, so that a person has to decide.
+func lostState(mg resource.Managed) error {
+	return failure.Terminal(failure.New(failure.ExternalResourceLost, fmt.Sprintf("the state of the external resource %q is lost: restore Secret %s%s from a "+
+		"backup; or, to import the resource without what only the state had, such as generated passwords, remove the annotation %s", meta.GetExternalName(mg),
+		state.NamePrefix, mg.GetUID(), meta.AnnotationKeyExternalCreateSucceeded)))
 }
 
 // upgraded returns a stored state in the present form of its type.
@@ -41,17 +53,13 @@ func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.Stat
 	return plugin.State{Value: value, Private: stored.Private, Identity: stored.Identity}, called("upgrading the state of", err)
 }
 
-// imported looks an external resource up by the external name, for an object without a state.
+// imported looks an external resource up by the external name, for an object without a state, and stores what it finds.
 func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.State, error) {
 	s, err := c.Client.Import(ctx, c.Resource, meta.GetExternalName(mg))
-	if err == nil {
-		return s, nil
+	if err != nil || s.Value.IsNull() {
+		return c.NoState(), called("importing", err)
 	}
-	if created := meta.GetExternalCreateSucceeded(mg); !created.IsZero() {
-		err = fmt.Errorf("the state of the external resource is lost, and it cannot be imported by its external name %q: restore the Secret of the "+
-			"state from a backup, or set the annotation %s to its import id: %w", meta.GetExternalName(mg), meta.AnnotationKeyExternalName, err)
-	}
-	return c.NoState(), called("importing", err)
+	return s, c.save(ctx, mg, s, false, false)
 }
 
 // FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is
@@ -64,9 +72,11 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 	switch {
 	case err != nil:
 		return "", err
-	case stored == nil, stored.Deleted() && (stored.Creating == "" || c.nothing || stored.Creating == c.Journal.ID() && c.Journal != nil):
+	case stored == nil && !meta.ExternalCreateIncomplete(mg):
+		return "", lostState(mg)
+	case stored == nil, stored.Empty() && (stored.Creating == "" || c.createdNothing || stored.Creating == c.Journal.ID() && c.Journal != nil):
 		return "", nil // it is noted before a provider is asked, in the state and then in the journal
-	case stored.Deleted():
+	case stored.Empty():
 		return "", failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("a creation of %s was interrupted, and nothing tells whether "+
 			"it was made. Look for it in the external system: if it exists, set the annotation %s to its import id; in any case, remove the annotation "+
 			"%s then", c.Name, meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)))
@@ -100,15 +110,20 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	if err != nil {
 		return err
 	}
-	prior, creates := c.NoState(), stored == nil || stored.Deleted()
+	prior, creates := c.NoState(), stored == nil || stored.Empty()
 	if !creates {
 		if prior, err = c.upgraded(ctx, stored); err != nil {
 			return err
 		}
 	}
 	after, err := c.Client.Applied(c.Resource, prior, note.Answer)
-	c.nothing = creates && after.Value.IsNull()
-	return c.save(ctx, mg, after, creates && err != nil && !after.Value.IsNull())
+	if _, unreadable := errors.AsType[*plugin.Unreadable](err); unreadable && creates {
+		return called("reading the answer to the creation of", err) // the note is all that tells what exists
+	} else if unreadable {
+		return c.Journal.Remove(string(mg.GetUID())) // Observe reads what there is
+	}
+	c.createdNothing = creates && after.Value.IsNull()
+	return c.save(ctx, mg, after, creates, err != nil)
 }
 
 // lose has a creation without an answer count as one of another machine, of which nothing is known.

@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
-	"strings"
 
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,7 +72,7 @@ func (o *object) resolve(ctx context.Context, resolver *reference.APINamespacedR
 	if l.Value != "" {
 		request.Extract = reference.FieldPath(l.Value)
 	}
-	steps := strings.FieldsFunc(l.Field, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+	steps := stepsOf(l.Field)
 	root := map[string]any{}
 	if spec, ok := o.Object["spec"].(map[string]any); ok {
 		root = spec
@@ -93,6 +93,16 @@ func (o *object) resolve(ctx context.Context, resolver *reference.APINamespacedR
 	}
 	return err
 }
+
+// stepsOf returns the names and keys of a path such as tags[example.org/team].
+func stepsOf(path string) (steps []string) {
+	for _, step := range pathStep.FindAllStringSubmatch(path, -1) {
+		steps = append(steps, step[1]+step[2])
+	}
+	return steps
+}
+
+var pathStep = regexp.MustCompile(`([^.\[\]]+)|\[([^\[\]]+)\]`)
 
 // place returns the text at a path, empty for none, and what sets it. Objects on the path are made; items of lists must exist.
 func place(in any, steps []string) (value string, set func(string), err error) {

@@ -35,18 +35,40 @@ const nameID = "id"
 
 // Open opens the journal in a folder, which it makes if necessary.
 func Open(folder string) (*Journal, error) {
-	j := &Journal{folder: folder}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the journal of changes: %w", err)
+	}
 	name := filepath.Join(folder, nameID)
-	content, err := os.ReadFile(name)
+	id, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		content = []byte(rand.Text())
-		err = errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(name, content, 0o600), syncFolder(folder))
+		if err = makeID(folder, name); err == nil {
+			id, err = os.ReadFile(name)
+		}
+	}
+	if err == nil && len(id) == 0 {
+		err = fmt.Errorf("%s is empty: remove the file", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal of changes: %w", err)
 	}
-	j.id = string(content)
-	return j, nil
+	return &Journal{folder: folder, id: string(id)}, nil
+}
+
+// makeID writes the file with the identity, whole or not at all, unless another process did.
+func makeID(folder, name string) error {
+	file, err := os.CreateTemp(folder, nameID)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(rand.Text())
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(file.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(folder)
 }
 
 // NoJournal is the ID of a nil journal.
@@ -89,7 +111,7 @@ func (j *Journal) begin(object string) (end func(answer []byte) error, err error
 		return nil, errors.Join(fmt.Errorf("another change of the object is in progress: %w", err), file.Close())
 	}
 	if err := errors.Join(file.Truncate(0), add(file, line{Began: began}), syncFolder(j.folder)); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed
 	}
 	return func(answer []byte) error {
 		return errors.Join(add(file, line{Began: began, Answer: answer, Ended: true}), file.Close())
@@ -133,8 +155,11 @@ func (j *Journal) Find(object string) (*Note, error) {
 	note := &Note{Lasting: lasting}
 	for lines := bufio.NewReader(file); ; {
 		content, err := lines.ReadBytes('\n')
-		if err != nil {
-			return note, nil // what has no end was being written when the process was killed
+		if err != nil { // what has no end was being written when the process was killed
+			if note.Began.IsZero() && !lasting {
+				return nil, nil // before the change
+			}
+			return note, nil
 		}
 		l := line{}
 		if err := json.Unmarshal(content, &l); err != nil {

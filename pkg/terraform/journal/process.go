@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -66,7 +65,6 @@ func Main() {
 type proxy struct {
 	journal  *Journal
 	provider *plugin.Process
-	changes  sync.WaitGroup
 }
 
 // run passes calls on from its client to a provider, until the client ends and no change is in progress.
@@ -101,16 +99,18 @@ func run(j *Journal, command []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // the controllers hold the other end
 	}()
 	select {
-	case <-left:
 	case <-provider.Done():
+		return nil
+	case <-left:
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.changes.Wait()
+		server.GracefulStop() // when all calls have ended
 	}()
 	select {
 	case <-done:
+	case <-provider.Done():
 	case <-time.After(patience):
 	}
 	return nil
@@ -160,8 +160,6 @@ func forward(from, to stream) error {
 
 // change passes a change on, which continues when the client is gone, and notes it.
 func (p *proxy) change(from grpc.ServerStream, method string) error {
-	p.changes.Add(1)
-	defer p.changes.Done()
 	request := wire.Message{}
 	if err := from.RecvMsg(&request); err != nil {
 		return err

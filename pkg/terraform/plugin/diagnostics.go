@@ -37,7 +37,7 @@ func (d Diagnostic) String() string {
 	if len(d.Path) > 0 {
 		text = schema.FormatPath(d.Path) + ": " + text
 	}
-	return strings.Join(strings.Fields(text), " ") // details are paragraphs
+	return strings.TrimSpace(text) // as it is: secrets in it, which may have several lines, are looked for later
 }
 
 // read separates errors and warnings.

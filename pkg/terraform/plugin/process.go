@@ -76,10 +76,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	} else if _, err := p.command.StdinPipe(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	output := c.Output
-	if output == nil {
-		output = io.Discard
-	}
+	output := lasting{cmp.Or[io.Writer](c.Output, io.Discard)}
 	p.command.Stderr = output
 	stdout, err := p.command.StdoutPipe()
 	if err == nil {
@@ -104,6 +101,15 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	go func() { _, _ = io.Copy(output, stdout) }()
 	go func() { _ = p.CopyOutput(background, output) }() // ends with the process
 	return p, nil
+}
+
+// lasting is a writer whose errors nobody sees: a process whose output cannot be written any more is to go on. It is no file, which the process
+// would write itself.
+type lasting struct{ to io.Writer }
+
+func (l lasting) Write(printed []byte) (int, error) {
+	_, _ = l.to.Write(printed)
+	return len(printed), nil
 }
 
 // environment is what every provider gets. Providers write every request to their log at a lower level.

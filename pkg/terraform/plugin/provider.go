@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -187,8 +186,8 @@ func (p *Provider) Plan(ctx context.Context, r Resource, prior State, config cty
 	return plan, err
 }
 
-// Apply does what a plan says. The state is what there is afterwards, also where Diagnostics say that the change failed in part; an error of
-// wire.Unanswered says that it is not known, any other that the call was not made. object is the UID of the object that it is for.
+// Apply does what a plan says. The state is what there is afterwards, also where Diagnostics say that the change failed in part; errors of
+// wire.Unanswered and Unreadable say that it is not known, any other that the call was not made. object is the UID of the object that it is for.
 func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object string) (State, error) {
 	request, t := &wire.Apply_Request{TypeName: r.Type, PlannedPrivate: plan.private, PlannedIdentity: plan.identity}, r.Schema.Block.Type()
 	var err error
@@ -202,13 +201,25 @@ func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object str
 	return p.Applied(r, plan.Prior, answer)
 }
 
+// An Unreadable answer to a change does not fit the schema: what there is now is not known.
+type Unreadable struct{ err error }
+
+func (u *Unreadable) Error() string {
+	return "the answer to the change cannot be read: " + u.err.Error()
+}
+
+func (u *Unreadable) Unwrap() error { return u.err }
+
 // Applied returns the result of a change by its answer. Some providers answer a deletion that failed with no state: then the resource is as it
 // was.
 func (p *Provider) Applied(r Resource, prior State, answer *wire.Apply_Response) (State, error) {
-	refused := p.check(answer.GetDiagnostics())
 	value, err := decode(answer.GetNewState(), r.Schema.Block.Type())
-	if err != nil || refused != nil && value.IsNull() {
-		return prior, errors.Join(refused, err)
+	if err != nil {
+		return prior, &Unreadable{err}
+	}
+	refused := p.check(answer.GetDiagnostics())
+	if refused != nil && value.IsNull() {
+		return prior, refused
 	}
 	return State{Value: value, Private: answer.GetPrivate(), Identity: encodedIdentity(answer.GetNewIdentity())}, refused
 }

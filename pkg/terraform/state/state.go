@@ -36,6 +36,8 @@ const (
 	NamePrefix = "tfstate-"
 	// LabelKeyKind is the label for the kind of the object, as plural.group.
 	LabelKeyKind = "terraform.bowline.dev/kind"
+	// LabelKeyEmpty is the label of a state of what does not exist, as far as is known.
+	LabelKeyEmpty = "terraform.bowline.dev/empty"
 	// The annotations say which object a state is of: AnnotationKeyObject has namespace and name.
 	AnnotationKeyAPIVersion = "terraform.bowline.dev/api-version"
 	AnnotationKeyKind       = "terraform.bowline.dev/kind"
@@ -44,7 +46,6 @@ const (
 
 // The keys of the Secrets. keyState and keyPrivate are the provider's own.
 const (
-	keyType     = "type"
 	keyName     = "externalName"
 	keyState    = "state"
 	keyPrivate  = "private"
@@ -56,7 +57,6 @@ const (
 
 // A State is what is stored of one external resource.
 type State struct {
-	Type          string          // the resource type
 	Name          string          // external name of what Value describes
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
@@ -66,8 +66,8 @@ type State struct {
 	Creating      string // the journal that notes the answer to a creation that began; empty for none
 }
 
-// Deleted is true for the state of what does not exist, as far as is known.
-func (s *State) Deleted() bool { return s.Value == nil }
+// Empty is true for the state of what does not exist, as far as is known.
+func (s *State) Empty() bool { return s.Value == nil }
 
 // A Store reads and writes the states of the objects of one manager. It is safe for concurrent use, and keeps what it read: no other process
 // writes the states of the same objects.
@@ -116,8 +116,7 @@ func (s *Store) load(ctx context.Context, of types.UID, r *record) error {
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: NamePrefix + string(of)}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.loaded = true
-		return nil
+		return nil // a person may restore it
 	case err != nil:
 		return failure.With(failure.InternalError, fmt.Errorf("reading the state: %w", err))
 	}
@@ -154,8 +153,10 @@ func (s *Store) Flush(ctx context.Context, of client.Object, kind schema.GroupRe
 }
 
 func (s *Store) flush(ctx context.Context, of client.Object, kind schema.GroupResource, r *record) error {
-	always := func(error) bool { return ctx.Err() == nil }
-	err := retry.OnError(saving, always, func() error { return s.write(ctx, of, kind, r) })
+	lasts := func(err error) bool {
+		return ctx.Err() == nil && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsRequestEntityTooLargeError(err)
+	}
+	err := retry.OnError(saving, lasts, func() error { return s.write(ctx, of, kind, r) })
 	if err != nil {
 		return failure.With(failure.InternalError, fmt.Errorf("storing the state: %w", err))
 	}
@@ -170,7 +171,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 		secret = before.DeepCopy()
 	}
 	secret.Type, secret.Data = SecretType, encode(r.state)
-	secret.Labels = map[string]string{LabelKeyKind: kind.String()}
+	secret.Labels = map[string]string{LabelKeyKind: kind.String(), LabelKeyEmpty: strconv.FormatBool(r.state.Empty())}
 	version, name := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	secret.Annotations = map[string]string{AnnotationKeyAPIVersion: version, AnnotationKeyKind: name,
 		AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
@@ -203,7 +204,7 @@ func (s *Store) Forget(ctx context.Context, of types.UID) error {
 }
 
 func encode(s *State) map[string][]byte {
-	data := map[string][]byte{keyType: []byte(s.Type), keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
+	data := map[string][]byte{keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
 	if s.Name != "" {
 		data[keyName] = []byte(s.Name)
 	}
@@ -230,7 +231,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
-	s := &State{Type: string(secret.Data[keyType]), Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
+	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates])}
 	if value, has := secret.Data[keyState]; has {
 		if !json.Valid(value) {

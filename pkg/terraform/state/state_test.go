@@ -125,7 +125,7 @@ func (s stage) change(t *testing.T, how func(map[string][]byte)) {
 }
 
 func complete() *state.State {
-	return &state.State{Type: "reef_berth", Name: "berth-1", Value: json.RawMessage(`{"id":"berth-1","password":"geheim","size":9007199254740993}`),
+	return &state.State{Name: "berth-1", Value: json.RawMessage(`{"id":"berth-1","password":"geheim","size":9007199254740993}`),
 		SchemaVersion: 3, Private: []byte{0, 0xff, '"'}, Identity: []byte{1, 2}, Tainted: true, Creating: "journal-1"}
 }
 
@@ -133,13 +133,12 @@ func TestWhatIsSavedIsLoadedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]*state.State{
 		"everything":       complete(),
-		"a type":           {Type: "reef_berth"},
-		"a creation":       {Type: "reef_berth", Creating: "journal-1"},
-		"what is deleted":  {Type: "reef_berth", Name: "berth-1", SchemaVersion: 1, Private: []byte("p")},
-		"a null value":     {Type: "reef_berth", Value: json.RawMessage("null")},
-		"empty values":     {Type: "reef_berth", Value: json.RawMessage("{}"), Private: []byte{}, Identity: []byte{}},
-		"a large value":    {Type: "reef_berth", Value: json.RawMessage(`"` + strings.Repeat("a", 900<<10) + `"`)},
-		"an early version": {Type: "reef_berth", SchemaVersion: -1},
+		"a creation":       {Name: "reef_berth", Creating: "journal-1"},
+		"what is deleted":  {Name: "berth-1", SchemaVersion: 1, Private: []byte("p")},
+		"a null value":     {Name: "reef_berth", Value: json.RawMessage("null")},
+		"empty values":     {Name: "reef_berth", Value: json.RawMessage("{}"), Private: []byte{}, Identity: []byte{}},
+		"a large value":    {Name: "reef_berth", Value: json.RawMessage(`"` + strings.Repeat("a", 900<<10) + `"`)},
+		"an early version": {Name: "reef_berth", SchemaVersion: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,14 +196,14 @@ func TestSaveReplacesWhatOthersDo(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"another process saves": func(t *testing.T, s stage) { s.after(t, s.Config).mustSave(t, &state.State{Type: "reef_chart"}) },
+		"another process saves": func(t *testing.T, s stage) { s.after(t, s.Config).mustSave(t, &state.State{Name: "reef_chart"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.mustSave(t, complete())
 			act(t, s)
-			want := &state.State{Type: "reef_berth", Name: "berth-2", Value: json.RawMessage(`{"id":"berth-2"}`)}
+			want := &state.State{Name: "berth-2", Value: json.RawMessage(`{"id":"berth-2"}`)}
 			s.mustSave(t, want)
 			s.wantStored(t, want)
 			if other, kept := s.secret(t).Data["other"]; kept {
@@ -217,7 +216,7 @@ func TestSaveReplacesWhatOthersDo(t *testing.T) {
 func TestSaveOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	want := complete()
-	for name, before := range map[string]*state.State{"a first state": nil, "a further state": {Type: "reef_berth", Creating: "journal-1"}} {
+	for name, before := range map[string]*state.State{"a first state": nil, "a further state": {Name: "reef_berth", Creating: "journal-1"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, away := newStage(t).afterWithOutages(t)
@@ -264,7 +263,7 @@ func TestSaveTriesAgain(t *testing.T) {
 				}
 				return nil, nil
 			}))
-			for _, want := range []*state.State{{Type: "reef_berth"}, complete()} {
+			for _, want := range []*state.State{{Name: "reef_berth"}, complete()} {
 				writes.Store(0)
 				s.mustSave(t, want)
 				s.wantStored(t, want)

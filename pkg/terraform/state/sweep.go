@@ -18,8 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// sweepInterval is how often the states of objects that are gone are looked for.
-const sweepInterval = 10 * time.Minute
+const (
+	// sweepInterval is how often the states of objects that are gone are looked for.
+	sweepInterval = 10 * time.Minute
+	// grace is how old a state of what exists must be to be deleted with its object: a backup may restore states before objects.
+	grace = time.Hour
+)
 
 // Sweep deletes the states of objects that are gone, now and then, until the context ends: an object in a namespace cannot own a Secret of
 // another one. A state whose object cannot be looked up stays, as where its kind is not served.
@@ -66,6 +70,7 @@ func (s *Store) isGone(ctx context.Context, secret *metav1.PartialObjectMetadata
 	if !ok || kind == "" {
 		return false, nil
 	}
+	empty := secret.Labels[LabelKeyEmpty] == "true"
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(version, kind))
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
@@ -73,9 +78,9 @@ func (s *Store) isGone(ctx context.Context, secret *metav1.PartialObjectMetadata
 	case apimeta.IsNoMatchError(err), apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // the kind is not served
 		return false, nil
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return empty || time.Since(secret.CreationTimestamp.Time) > grace, nil
 	case err != nil:
 		return false, err
 	}
-	return object.UID != uid, nil
+	return object.UID != uid && empty, nil // a restored object has another UID, and its state may be wanted
 }

@@ -48,7 +48,7 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 	create(there)
 	untyped.object.SetGroupVersionKind(schema.GroupVersionKind{})
 	for name, of := range map[string]stage{"there": there, "gone": gone, "replaced": replaced, "unserved": unserved, "untyped": untyped} {
-		if err := of.save(t.Context(), &state.State{Type: name}); err != nil {
+		if err := of.save(t.Context(), &state.State{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,9 +70,9 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 		}
 		return nil
 	})
-	there.wantStored(t, &state.State{Type: "there"})
-	unserved.wantStored(t, &state.State{Type: "unserved"})
-	untyped.wantStored(t, &state.State{Type: "untyped"})
+	there.wantStored(t, &state.State{Name: "there"})
+	unserved.wantStored(t, &state.State{Name: "unserved"})
+	untyped.wantStored(t, &state.State{Name: "untyped"})
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
 		t.Error(err)
 	}
@@ -86,7 +86,7 @@ func TestSweepKeepsTheStatesOfUnservedKinds(t *testing.T) {
 	if err := s.Client.Create(t.Context(), s.object); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.save(t.Context(), &state.State{Type: "hidden"}); err != nil {
+	if err := s.save(t.Context(), &state.State{Name: "hidden"}); err != nil {
 		t.Fatal(err)
 	}
 	asked := false
@@ -100,5 +100,5 @@ func TestSweepKeepsTheStatesOfUnservedKinds(t *testing.T) {
 	if err := sweeper.SweepOnce(t.Context()); err != nil || !asked {
 		t.Errorf("the sweep looked: %v, error %v", asked, err)
 	}
-	s.wantStored(t, &state.State{Type: "hidden"})
+	s.wantStored(t, &state.State{Name: "hidden"})
 }

@@ -53,21 +53,24 @@ func findPath(name string, folders []string) (binary, error) {
 		if !filepath.IsAbs(name) {
 			path = filepath.Join(folder, name)
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		inside, err := filepath.EvalSymlinks(folder)
-		if err != nil {
-			continue
-		}
-		below, err := filepath.Rel(inside, real)
-		if info, failed := os.Stat(real); err == nil && failed == nil && filepath.IsLocal(below) && info.Mode().IsRegular() {
+		if real, ok := inside(path, folder); ok {
 			return binary{path: real}, nil
 		}
 	}
 	return binary{}, fmt.Errorf("there is no file %q in the folders of Terraform providers (%s): put the binary there, or correct spec.path",
 		name, strings.Join(folders, ", "))
+}
+
+// inside returns a file without links in its path, and false if it is none in a folder.
+func inside(path, folder string) (real string, ok bool) {
+	real, err := filepath.EvalSymlinks(path)
+	root, failed := filepath.EvalSymlinks(folder)
+	if err != nil || failed != nil {
+		return "", false
+	}
+	below, err := filepath.Rel(root, real)
+	info, failed := os.Stat(real)
+	return real, err == nil && failed == nil && filepath.IsLocal(below) && info.Mode().IsRegular()
 }
 
 // findSource looks for the newest version that satisfies a constraint in filesystem mirrors, each with unpacked packages:
@@ -95,9 +98,13 @@ func findSource(source, constraint string, folders []string) (newest binary, err
 			if len(files) == 0 {
 				continue
 			}
+			file, ok := inside(files[0], folder)
+			if !ok {
+				continue
+			}
 			have = append(have, v)
 			if wanted.Check(v) && (newest.path == "" || v.GreaterThan(version.Must(version.NewVersion(newest.version)))) {
-				newest = binary{path: files[0], version: entry.Name()}
+				newest = binary{path: file, version: entry.Name()}
 			}
 		}
 	}

@@ -43,6 +43,9 @@ import (
 // lookInterval is how often the folders are looked at without an event, for another binary of a provider.
 const lookInterval = time.Minute
 
+// readTimeout bounds how long a provider may take to return its schemas.
+const readTimeout = time.Minute
+
 // usersInterval is how often a TerraformProvider under deletion looks for objects of its kinds.
 const usersInterval = 2 * time.Second
 
@@ -149,22 +152,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: lookInterval}, nil
 }
 
-// users names an object of the kinds of a TerraformProvider, as the API server has them now: empty if there is none.
+// users names an object of the kinds of a TerraformProvider under deletion: empty if there is none.
 func (r *Reconciler) users(ctx context.Context, of *v1alpha1.TerraformProvider) (string, error) {
 	if of.DeletionTimestamp == nil {
 		return "", nil
 	}
-	for _, served := range of.Status.Kinds {
-		for _, scope := range []apiextensionsv1.ResourceScope{apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped} {
-			list := &metav1.PartialObjectMetadataList{}
-			list.SetGroupVersionKind(schema.GroupVersionKind{Group: kinds.Group(of.Name, scope), Version: kinds.Version, Kind: served.Kind + "List"})
-			err := r.live.List(ctx, list, client.Limit(1))
-			if err != nil && !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-				return "", fmt.Errorf("looking for objects of kind %s: %w", served.Kind, err)
-			}
-			if len(list.Items) > 0 {
-				return served.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(&list.Items[0]).String(), "/"), nil
-			}
+	for _, kind := range of.Status.Kinds {
+		if user, err := r.user(ctx, of.Name, kind); user != "" || err != nil {
+			return user, err
+		}
+	}
+	return "", nil
+}
+
+// user names an object of a kind, as the API server has it now: empty if there is none.
+func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKind) (string, error) {
+	for _, scope := range []apiextensionsv1.ResourceScope{apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: kinds.Group(of, scope), Version: kinds.Version, Kind: kind.Kind + "List"})
+		err := r.live.List(ctx, list, client.Limit(1))
+		if err != nil && !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("looking for objects of kind %s: %w", kind.Kind, err)
+		}
+		if len(list.Items) > 0 {
+			return kind.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(&list.Items[0]).String(), "/"), nil
 		}
 	}
 	return "", nil
@@ -190,6 +201,7 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	if now == nil {
 		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name)}
 		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
+		r.serving[tp.Name] = now
 	}
 	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
 	if err != nil {
@@ -204,7 +216,6 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	now.source.Use(&external.Binary{Path: found.path, Schemas: schemas})
 	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
 	now.of, now.status = of, status
-	r.serving[tp.Name] = now
 	return status, nil
 }
 
@@ -216,6 +227,8 @@ func read(ctx context.Context, binary string, patterns []string) (*plugin.Schema
 	}
 	defer process.Close()
 	defer debug.FreeOSMemory() // the schemas of a large provider are more than all that this process needs otherwise
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	used := map[string]bool{}
 	schemas, err := process.Schemas(ctx, func(name string) (any bool) {
 		for _, pattern := range patterns {
@@ -265,6 +278,15 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		}
 		rows, definitions = append(rows, both...), append(definitions, defined...)
 		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: defined[0].Spec.Names.Kind})
+	}
+	for _, former := range tp.Status.Kinds {
+		user, err := r.user(ctx, tp.Name, former)
+		if err != nil {
+			return status, err
+		}
+		if user != "" && !slices.Contains(status.Kinds, former) {
+			return status, fmt.Errorf("resource type %s is served until its objects are deleted, such as %s: add it to spec.types again", former.Type, user)
+		}
 	}
 	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
 	if err == nil && len(report.Skipped) > 0 {

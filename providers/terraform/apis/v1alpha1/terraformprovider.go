@@ -22,7 +22,7 @@ type TerraformProviderSpec struct {
 	// Source of the provider as in Terraform's required_providers, such as hashicorp/aws. The binary is looked for in the folders that the
 	// controllers were started with, each a filesystem mirror in Terraform's own layout. Nothing is downloaded.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9_-]+/[a-z0-9_-]+$`
+	// +kubebuilder:validation:Pattern=`^([a-z0-9][a-z0-9.-]*(:[0-9]+)?/)?[a-z0-9_-]+/[a-z0-9_-]+$`
 	// +kubebuilder:validation:MaxLength=255
 	Source string `json:"source,omitempty"`
 	// Version is a constraint as in Terraform's required_providers, such as "~> 5.0" or "5.100.0". The newest version of the mirror that

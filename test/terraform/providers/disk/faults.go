@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,11 +98,17 @@ func (f Fault) happen(ctx context.Context) error {
 	default:
 		return fmt.Errorf("faults.json has an action that does not exist: %q", f.Do)
 	}
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("the call was cancelled: %w", context.Cause(ctx))
-	case <-time.After(pause):
-		return nil
+	end, waits := time.After(pause), time.NewTicker(100*time.Millisecond)
+	defer waits.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the call was cancelled: %w", context.Cause(ctx))
+		case <-end:
+			return nil
+		case <-waits.C:
+			log.Print("[DEBUG] still waiting") // as providers do: it ends a process whose reader has gone
+		}
 	}
 }
 
