@@ -47,7 +47,7 @@ func (c *client) OneTimeKeys() []string { return nil }
 
 // SecretValues are the credentials of the provider, and what the state has of secrets.
 func (c *client) SecretValues() [][]byte {
-	values := c.Lease.SecretValues()
+	values := slices.Clone(c.Lease.SecretValues()) // which all passes share
 	for _, value := range c.connection(c.found.Value) {
 		values = append(values, value)
 	}
