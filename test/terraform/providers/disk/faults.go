@@ -98,6 +98,9 @@ func (f Fault) happen(ctx context.Context) error {
 	default:
 		return fmt.Errorf("faults.json has an action that does not exist: %q", f.Do)
 	}
+	if pause == 0 {
+		return nil
+	}
 	end, waits := time.After(pause), time.NewTicker(100*time.Millisecond)
 	defer waits.Stop()
 	for {
