@@ -26,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
@@ -128,6 +129,9 @@ func install(t *testing.T, env *controlplanetest.Env, provider string) (name str
 		both, err := kinds.Definitions(name, resourceType, schema)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, d := range both { // tests of another package may have the server protect definitions
+			metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.AnnotationKeyAllowDeletion, "true")
 		}
 		all = append(all, both...)
 	}
