@@ -54,7 +54,7 @@ func (d *declarer) settings() map[string]any {
 func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[string]any {
 	declared := map[string]any{}
 	for _, f := range source.Fields(b) {
-		value, at, in, into := v.GetAttr(f.Argument), source.Child(at, f.Name), in+"."+f.Argument, declared
+		value, at, in, into := v.GetAttr(f.Argument), kinds.Child(at, f.Name), in+"."+f.Argument, declared
 		if f.Computed && at == f.Name && !f.Secret {
 			into = d.initial
 		}
@@ -110,9 +110,9 @@ func (d *declarer) nested(f source.Field, v cty.Value, at, in string) any {
 	list, items := []any{}, map[string]any{}
 	for key, value := range v.Elements() {
 		if f.Nesting == schema.Map {
-			items[key.AsString()] = d.object(f.Inner, value, source.Child(at, key.AsString()), in+"["+key.AsString()+"]")
+			items[key.AsString()] = d.object(f.Inner, value, kinds.Child(at, key.AsString()), in+"["+key.AsString()+"]")
 		} else {
-			list = append(list, d.object(f.Inner, value, source.Item(at, len(list)), source.Item(in, len(list))))
+			list = append(list, d.object(f.Inner, value, kinds.Item(at, len(list)), kinds.Item(in, len(list))))
 		}
 	}
 	if f.Nesting == schema.Map {

@@ -87,7 +87,7 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 // body writes the fields of a nested block, or of the resource.
 func (r *resource) body(body *hclwrite.Body, b *schema.Block, from map[string]any, at string) {
 	for _, f := range source.Fields(b) {
-		at, value := source.Child(at, f.Name), from[f.Name]
+		at, value := kinds.Child(at, f.Name), from[f.Name]
 		if f.Attribute == nil {
 			eachObject(f, value, at, func(one map[string]any, at string, key ...string) {
 				r.body(body.AppendNewBlock(f.Argument, key).Body(), f.Inner, one, at)
@@ -104,7 +104,7 @@ func eachObject(f source.Field, value any, at string, visit func(one map[string]
 	case []any:
 		for i, one := range value {
 			o, _ := one.(map[string]any)
-			visit(o, source.Item(at, i))
+			visit(o, kinds.Item(at, i))
 		}
 	case map[string]any:
 		if f.Once() {
@@ -113,7 +113,7 @@ func eachObject(f source.Field, value any, at string, visit func(one map[string]
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			o, _ := value[key].(map[string]any)
-			visit(o, source.Child(at, key), key)
+			visit(o, kinds.Child(at, key), key)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (r *resource) value(f source.Field, value any, at string) hclwrite.Tokens {
 func (r *resource) object(b *schema.Block, from map[string]any, at string) hclwrite.Tokens {
 	var items []hclwrite.ObjectAttrTokens
 	for _, f := range source.Fields(b) {
-		if tokens := r.value(f, from[f.Name], source.Child(at, f.Name)); tokens != nil {
+		if tokens := r.value(f, from[f.Name], kinds.Child(at, f.Name)); tokens != nil {
 			items = append(items, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(f.Argument), Value: tokens})
 		}
 	}
@@ -162,8 +162,8 @@ func (r *resource) leaf(a *schema.Attribute, value any, at string) hclwrite.Toke
 	elements, _ := value.([]any)
 	referred := false
 	var items []hclwrite.Tokens
-	for i := 0; i < len(elements) || r.references[source.Item(at, i)] != nil; i++ {
-		tokens := r.references[source.Item(at, i)]
+	for i := 0; i < len(elements) || r.references[kinds.Item(at, i)] != nil; i++ {
+		tokens := r.references[kinds.Item(at, i)]
 		if referred = referred || tokens != nil; tokens == nil {
 			tokens = hclwrite.TokensForValue(cty.StringVal(fmt.Sprint(elements[i])))
 		}

@@ -35,7 +35,7 @@ type reader struct {
 }
 
 func (r *reader) fail(s shape, at, format string, args ...any) cty.Value {
-	r.errs = append(r.errs, fmt.Errorf("%s "+format, append([]any{child(r.at, "") + at}, args...)...))
+	r.errs = append(r.errs, fmt.Errorf("%s "+format, append([]any{Child(r.at, "") + at}, args...)...))
 	return s.unset()
 }
 
@@ -52,14 +52,14 @@ func (r *reader) object(s shape, at string, from map[string]any) cty.Value {
 		case value == nil || !f.input:
 			values[f.attribute] = f.unset()
 		case f.secret && !r.within:
-			values[f.attribute] = r.secret(f.shape, child(at, name))
+			values[f.attribute] = r.secret(f.shape, Child(at, name))
 		default:
-			values[f.attribute] = r.value(f.shape, child(at, name), value)
+			values[f.attribute] = r.value(f.shape, Child(at, name), value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if !known[name] {
-			r.fail(s, child(at, name), "is no field: remove it, or see kubectl explain for the fields")
+			r.fail(s, Child(at, name), "is no field: remove it, or see kubectl explain for the fields")
 		}
 	}
 	return cty.ObjectVal(values)
@@ -81,7 +81,7 @@ func (r *reader) value(s shape, at string, from any) cty.Value {
 		}
 		items := make(map[string]cty.Value, len(values))
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			items[key] = r.value(*s.item, child(at, key), values[key])
+			items[key] = r.value(*s.item, Child(at, key), values[key])
 		}
 		return r.collect(s, at, cty.ObjectVal(items), len(items))
 	}
@@ -94,7 +94,7 @@ func (r *reader) value(s shape, at string, from any) cty.Value {
 	}
 	items := make([]cty.Value, len(values))
 	for i, value := range values {
-		items[i] = r.value(s.element(cty.NumberIntVal(int64(i))), item(at, i), value)
+		items[i] = r.value(s.element(cty.NumberIntVal(int64(i))), Item(at, i), value)
 	}
 	return r.collect(s, at, cty.TupleVal(items), len(items))
 }
@@ -247,7 +247,7 @@ func (s shape) check(at string, v cty.Value, report func(at, problem string)) {
 		return
 	}
 	for _, f := range s.fields() {
-		value, at := v.GetAttr(f.attribute), child(at, f.name)
+		value, at := v.GetAttr(f.attribute), Child(at, f.name)
 		n := 1
 		if value.IsNull() {
 			n = 0

@@ -29,7 +29,7 @@ func (d declarer) declare(s shape, at string, v cty.Value) any {
 	case s.form == object:
 		fields := map[string]any{}
 		for _, f := range s.fields() {
-			value, at := v.GetAttr(f.attribute), child(at, f.name)
+			value, at := v.GetAttr(f.attribute), Child(at, f.name)
 			if f.secret && !value.IsNull() {
 				d[at] = secretOf(f.shape, value)
 				fields[f.name] = map[string]any{"name": "secret", "namespace": "default", "key": "key"}
@@ -41,13 +41,13 @@ func (d declarer) declare(s shape, at string, v cty.Value) any {
 	case s.form == mapping:
 		items := map[string]any{}
 		for key, value := range v.Elements() {
-			items[key.AsString()] = d.declare(*s.item, child(at, key.AsString()), value)
+			items[key.AsString()] = d.declare(*s.item, Child(at, key.AsString()), value)
 		}
 		return items
 	}
 	items := []any{}
 	for key, value := range v.Elements() {
-		items = append(items, d.declare(s.element(key), item(at, len(items)), value))
+		items = append(items, d.declare(s.element(key), Item(at, len(items)), value))
 	}
 	return items
 }

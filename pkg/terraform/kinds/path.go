@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
-// child returns the path of a field or key, as package parameters writes it: a key such as example.org/team is in brackets.
-func child(at, name string) string {
+// Child returns the path of a field or key, as package parameters writes it: a key such as example.org/team is in brackets.
+func Child(at, name string) string {
 	switch {
 	case strings.ContainsAny(name, "./[]"):
 		return at + "[" + name + "]"
@@ -25,7 +25,8 @@ func child(at, name string) string {
 	return at + "." + name
 }
 
-func item(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
+// Item returns the path of an element of a list.
+func Item(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
 // FieldPath returns the path of a value as the API has it, such as ingress[0].fromPort. An element of a set has no index: ingress[*].
 func FieldPath(b *schema.Block, path cty.Path) string {
@@ -37,7 +38,7 @@ func FieldPath(b *schema.Block, path cty.Path) string {
 			if !ok {
 				f.name = step.Name
 			}
-			at, s = child(at, f.name), f.shape
+			at, s = Child(at, f.name), f.shape
 		case cty.IndexStep:
 			at, s = at+index(s, step.Key), s.element(step.Key)
 		}
@@ -50,7 +51,7 @@ func index(of shape, key cty.Value) string {
 	case of.form == set || !key.IsKnown() || key.IsNull():
 		return "[*]"
 	case key.Type() == cty.String:
-		return strings.TrimPrefix(child("-", key.AsString()), "-")
+		return strings.TrimPrefix(Child("-", key.AsString()), "-")
 	case key.Type() == cty.Number:
 		return "[" + key.AsBigFloat().Text('f', -1) + "]"
 	}
@@ -74,7 +75,7 @@ func AttributePath(b *schema.Block, path string) (cty.Path, error) {
 		case object:
 			f, ok := s.field(func(f field) bool { return f.name == name && f.input })
 			if !ok {
-				return nil, fmt.Errorf("there is no field %s: see kubectl explain", child(before, name))
+				return nil, fmt.Errorf("there is no field %s: see kubectl explain", Child(before, name))
 			}
 			result, s = result.GetAttr(f.attribute), f.shape
 			continue

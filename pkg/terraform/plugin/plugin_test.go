@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
@@ -204,9 +204,12 @@ func TestStop(t *testing.T) {
 			after, _ := s.Apply(t.Context(), s.berth, plan, "")
 			done <- after
 		}()
-		for s.objects() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		testkit.Eventually(t, "the provider creates it", func() error {
+			if s.objects() == 0 {
+				return errors.New("it does not")
+			}
+			return nil
+		})
 		s.Stop(t.Context())
 		if after := <-done; after.Value.IsNull() || after.Value.GetAttr("id").AsString() == "" {
 			t.Errorf("state %#v", after.Value)

@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -71,8 +70,7 @@ type Reconciler struct {
 	store   *state.Store
 	journal *journal.Journal
 
-	mu      sync.Mutex
-	serving map[string]*served // by the name of the TerraformProvider
+	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
 }
 
 // served is what this process serves of one TerraformProvider.
@@ -191,8 +189,6 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	if err != nil {
 		return status, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	now := r.serving[tp.Name]
 	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types, tp.Spec.TypeSettings)
 	if now != nil && now.of == of {
@@ -280,11 +276,14 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: defined[0].Spec.Names.Kind})
 	}
 	for _, former := range tp.Status.Kinds {
+		if slices.Contains(status.Kinds, former) {
+			continue
+		}
 		user, err := r.user(ctx, tp.Name, former)
 		if err != nil {
 			return status, err
 		}
-		if user != "" && !slices.Contains(status.Kinds, former) {
+		if user != "" {
 			return status, fmt.Errorf("resource type %s is served until its objects are deleted, such as %s: add it to spec.types again", former.Type, user)
 		}
 	}

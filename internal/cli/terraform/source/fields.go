@@ -6,7 +6,6 @@ package source
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -73,20 +72,6 @@ func Only(a *schema.Attribute) (b *schema.Block, name string) {
 	b = &schema.Block{Attributes: []*schema.Attribute{a}}
 	return b, FieldName(b, a.Name)
 }
-
-// Child returns the path of a field or key as spec.references has it.
-func Child(at, name string) string {
-	switch {
-	case strings.ContainsAny(name, "./[]"):
-		return at + "[" + name + "]"
-	case at == "":
-		return name
-	}
-	return at + "." + name
-}
-
-// Item returns the path of an element.
-func Item(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
 // Once is true for a field with one object.
 func (f Field) Once() bool { return f.Nesting == schema.Single || f.Nesting == schema.Group }
