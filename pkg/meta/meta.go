@@ -10,7 +10,6 @@
 package meta
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,6 +52,9 @@ const (
 	// AnnotationKeyRecreate permits once to create an external resource again that held data and is gone. Its value is the UID of the
 	// object, or an RFC 3339 time since the last creation (N38).
 	AnnotationKeyRecreate = "bowline.dev/recreate"
+	// AnnotationKeyAllowReplace permits once to change fields that the external system cannot change, listed as paths below spec.forProvider
+	// and separated by commas, by deleting the external resource with its data and creating another one. It is removed once that is created (N97).
+	AnnotationKeyAllowReplace = "bowline.dev/allow-replace"
 	// AnnotationKeyRestoredAs accepts an external resource that replaced the one which the object had, for example because a person
 	// restored its data. Its value is the id of the accepted one, so that it accepts no later one (N63). The id
 	// of an external system accepts that one instead of a related one, such as a restored copy of it (N60).
@@ -430,39 +432,6 @@ func ExternalCreateIncomplete(o metav1.Object) bool {
 // is unknown.
 func ExternalCreateUnacknowledged(o metav1.Object) bool {
 	return GetExternalCreatePending(o).After(GetExternalCreateSucceeded(o))
-}
-
-// CheckRecreate returns nil if a person permits to create an external resource again that is gone, else why the annotation does not
-// permit it. A time permits no more than the creation after it, and nothing before the object existed.
-func CheckRecreate(o metav1.Object, now time.Time) error {
-	value, last := o.GetAnnotations()[AnnotationKeyRecreate], later(GetExternalCreateSucceeded(o), o.GetCreationTimestamp().Time)
-	at := annotatedTime(o, AnnotationKeyRecreate)
-	switch {
-	case value == "":
-		return errors.New("it is not set")
-	case value == string(o.GetUID()):
-		return nil
-	case at.IsZero():
-		return errors.New("it is neither the UID of this object nor a time such as 2026-01-02T15:04:05Z")
-	case at.After(now):
-		return errors.New("it is a time in the future")
-	case !at.Truncate(time.Second).After(last):
-		return fmt.Errorf("it is a time no later than the last creation, at %s", last.UTC().Format(time.RFC3339))
-	}
-	return nil
-}
-
-// EndRecreate removes the permission to create an external resource again.
-func EndRecreate(o metav1.Object) { removeAnnotation(o, AnnotationKeyRecreate) }
-
-// EndTakeOver removes the permission to take over an external resource.
-func EndTakeOver(o metav1.Object) { removeAnnotation(o, AnnotationKeyTakeOverFrom) }
-
-// endPermission removes a permission that was used. One by time has ended as soon as a later creation succeeds.
-func endPermission(o metav1.Object) {
-	if value := o.GetAnnotations()[AnnotationKeyRecreate]; value != "" && value == string(o.GetUID()) {
-		EndRecreate(o)
-	}
 }
 
 // CreationToken returns an idempotency token for creating the external resource. It is derived from the object's UID and changes

@@ -58,6 +58,9 @@ type ExternalObservation struct {
 	ResourceExists bool
 	// ResourceUpToDate is true if the external resource matches the managed resource.
 	ResourceUpToDate bool
+	// Replacing is true where a person permitted to replace the external resource: Update deletes the one that exists, with its data, and
+	// the one that it deleted is no lost one, but created again.
+	Replacing bool
 	// System is the external system that answered, also where there is no such resource: its id, which no other one has, or none
 	// where the system shows none. A resource that is not found in another system than before is not taken for gone (N55). An id that
 	// ends with a slash and another id is of the same system, whose id is more exact now, or of a restored copy of it (N60).

@@ -172,7 +172,7 @@ func HadExternalResource(o metav1.Object) bool {
 func (r *Reconciler) checkLost(p *pass) outcome {
 	reported := p.memory.seen || wasReady(p.ready) || p.ready.Reason == xpv1.ReasonResourceLost
 	had := HadExternalResource(p.managed) || reported && !meta.ExternalCreateUnacknowledged(p.managed)
-	if p.ended.verb == verbCreate || !had || !p.keepsData {
+	if p.ended.verb == verbCreate || !had || !p.keepsData || p.observation.Replacing {
 		return flow.Next()
 	}
 	if o := r.awaitAppearance(p); o.End != flow.Continue {

@@ -22,6 +22,7 @@ type PlannedAction string
 const (
 	PlanCreate  PlannedAction = "Create"
 	PlanUpdate  PlannedAction = "Update"
+	PlanReplace PlannedAction = "Replace" // delete it with its data, and create another one
 	PlanDelete  PlannedAction = "Delete"
 	PlanNothing PlannedAction = "Nothing"
 )
@@ -30,7 +31,7 @@ const (
 type Plan struct {
 	// Action that the pass would take.
 	Action PlannedAction
-	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
+	// Fields that the action would set, unless it is Delete, where the client can tell. Secret values are not shown.
 	Fields []xpv1.FieldDifference
 	// Unsettled is true if something stays wrong with the external resource in spite of the action. Message says what.
 	Unsettled bool
@@ -87,6 +88,8 @@ func (p *pass) plan(o outcome, rules parameters.Rules) Plan {
 		return p.unsettled(Plan{Action: PlanNothing})
 	case !p.allows(xpv1.ManagementActionUpdate):
 		return Plan{Action: PlanNothing, Unsettled: true, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
+	case p.observation.Replacing:
+		return p.unsettled(Plan{Action: PlanReplace, Fields: p.settled()})
 	default:
 		return p.unsettled(Plan{Action: PlanUpdate, Fields: p.settled()})
 	}

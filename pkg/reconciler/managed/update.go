@@ -73,6 +73,9 @@ func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) ou
 	rotated := !op.rotates.IsZero() && len(p.observation.Drift) == 0 // which has an event of its own
 	if !rotated && (!p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() || p.synced.Reason == xpv1.ReasonReconcileError) {
 		message := "Updated the external resource " + meta.GetExternalName(p.managed)
+		if p.observation.Replacing {
+			message = "Deleted the external resource " + meta.GetExternalName(p.managed) + ", to create another one"
+		}
 		if len(p.observation.Drift) > 0 {
 			message += ": " + driftPaths(p.observation)
 		}

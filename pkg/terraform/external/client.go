@@ -34,6 +34,7 @@ type client struct {
 	plugin.Resource
 	secrets        map[string][]byte // by the field that refers to them
 	found          plugin.State      // by the last Observe
+	stored         *state.State      // before the last Observe
 	createdNothing bool              // by the answer to the last creation
 }
 
@@ -56,15 +57,17 @@ func (c *client) SecretValues() [][]byte {
 
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
-	prior, err := c.prior(ctx, mg)
-	if err != nil || prior.Value.IsNull() {
-		return o, err
+	c.found, err = c.prior(ctx, mg)
+	if err == nil && !c.found.Value.IsNull() {
+		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
+		err = called("reading", err)
 	}
-	if c.found, err = c.Client.Read(ctx, c.Resource, prior); err != nil {
-		return o, called("reading", err)
-	}
-	if c.found.Value.IsNull() {
+	if err == nil && c.found.Value.IsNull() {
+		o.Replacing = c.wasReplaced(mg)
 		return o, nil
+	}
+	if err != nil {
+		return o, err
 	}
 	o.ResourceExists = true
 	o.ConnectionDetails = c.connection(c.found.Value)
@@ -107,9 +110,14 @@ func (c *client) compare(ctx context.Context, mg resource.Managed, o managed.Ext
 	}
 	o.ResourceUpToDate = len(differences) == 0
 	if len(o.Fixed) > 0 {
-		o.ResourceUpToDate, o.Failed = true, fixed(o.Fixed)
+		if o.Failed = c.checkReplacement(mg, o.Fixed); o.Failed == nil {
+			o.Fixed, o.Replacing = nil, true
+			mg.SetConditions(xpv1.Unavailable().WithMessage("The external resource is about to be replaced, as permitted."))
+			return o, nil
+		}
+		o.ResourceUpToDate = true
 	}
-	return o, nil
+	return o, c.noteReplacing(ctx, mg, false)
 }
 
 // Create creates the external resource, and stores its state before anything else. What an earlier attempt made in part is deleted before,
@@ -155,7 +163,7 @@ func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 	return failure.OutcomeUnknown(err)
 }
 
-// Update changes the external resource. It never replaces it.
+// Update changes the external resource. With permission it deletes it instead, so that another one is created.
 func (c *client) Update(ctx context.Context, mg resource.Managed) (updated managed.ExternalUpdate, err error) {
 	config, err := c.config(mg, c.found.Value)
 	if err != nil {
@@ -166,7 +174,7 @@ func (c *client) Update(ctx context.Context, mg resource.Managed) (updated manag
 		return updated, called("planning", err)
 	}
 	if _, replaced := c.differences(plan); len(replaced) > 0 {
-		return updated, fixed(replaced)
+		return updated, c.replace(ctx, mg, replaced)
 	}
 	changed, err := c.apply(ctx, mg, plan)
 	if err != nil || changed.Value.IsNull() {
@@ -225,17 +233,20 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
-	return after, errors.Join(called("changing", err), c.save(ctx, mg, after, creates, err != nil))
+	return after, errors.Join(called("changing", err), c.save(ctx, mg, meta.GetExternalName(mg), after, creates, err != nil))
 }
 
-// save stores the state after a change, and then removes it from the journal. What a creation made in part stays tainted until it is deleted.
-func (c *client) save(ctx context.Context, mg resource.Managed, s plugin.State, creates, failed bool) error {
+// save stores the state after a change of the external resource of a name, and then removes it from the journal. What a creation made in part
+// stays tainted until it is deleted.
+func (c *client) save(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
 	former, err := c.Store.Load(ctx, mg.GetUID())
 	if err != nil {
 		return failure.OutcomeUnknown(err)
 	}
-	stored := &state.State{Name: meta.GetExternalName(mg), SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity}
-	if !s.Value.IsNull() {
+	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity}
+	if s.Value.IsNull() {
+		stored.Replacing = former != nil && former.Replacing
+	} else {
 		value, err := json.Marshal(cty.UnknownAsNull(s.Value), c.Schema.Block.Type())
 		if err != nil {
 			return fmt.Errorf("encoding the state: %w", err)

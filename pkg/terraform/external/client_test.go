@@ -81,7 +81,7 @@ func TestStoppedControllers(t *testing.T) {
 		stop()
 		s.run()
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 	})
 }
 
@@ -125,7 +125,7 @@ func TestPartlyCreated(t *testing.T) {
 		north := s.berth("north", 2)
 		s.create(north)
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 		s.faults(map[string]any{"verb": "create", "do": "taint"})
 		south := s.berth("south", 2)
 		s.create(south)
@@ -185,7 +185,7 @@ func TestDrift(t *testing.T) {
 		s.must(os.WriteFile(path, content, 0o600))
 		s.hasSize(id, 2)
 		s.ready(north)
-		s.must(os.Remove(path))
+		s.vanish(north)
 		s.eventually(north, "it is reported lost", func() error {
 			if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost {
 				return fmt.Errorf("its failure is %s", got)
@@ -322,7 +322,7 @@ func TestPartThatStays(t *testing.T) {
 		north := s.berth("north", 2)
 		s.create(north)
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 		if n := s.calls("delete"); n != 4 {
 			t.Errorf("the part was deleted after %d attempts", n)
 		}
@@ -351,12 +351,12 @@ func TestRecreated(t *testing.T) {
 			return nil
 		})
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 		imports := s.calls("import")
 		s.edit(north, func(o map[string]any) { set(o, int64(5), "spec", "forProvider", "size") })
 		s.hasSize(meta.GetExternalName(north), 5)
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 		if s.calls("import") != imports {
 			t.Error("it was imported, although it has a state")
 		}
@@ -390,6 +390,6 @@ func TestLostState(t *testing.T) {
 			Type: stored.Type, Data: stored.Data}
 		s.must(s.Client.Create(t.Context(), restored))
 		s.ready(north)
-		s.checkOne("north", meta.GetExternalName(north))
+		s.checkOne(north)
 	})
 }

@@ -16,12 +16,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -145,7 +147,7 @@ func TestKilledControllers(t *testing.T) {
 			t.Run(fmt.Sprintf("after a write: %v (N96)", after), func(t *testing.T) {
 				s := s.of(t)
 				for at, killed := first, true; killed && at <= last; at++ {
-					killed = s.killTwice(at, after)
+					killed = s.killThrice(at, after)
 				}
 			})
 		}
@@ -155,8 +157,8 @@ func TestKilledControllers(t *testing.T) {
 	})
 }
 
-// killTwice kills the controllers at a write of a creation, and at one of a deletion. It is false if both end before.
-func (s *stage) killTwice(at int, after bool) bool {
+// killThrice kills the controllers at a write of a creation, of a replacement and of a deletion. It is false if all end before.
+func (s *stage) killThrice(at int, after bool) bool {
 	name := fmt.Sprintf("killed-%d-%v", at, after)
 	o := s.berth(name, 2)
 	s.create(o)
@@ -166,7 +168,17 @@ func (s *stage) killTwice(at int, after bool) bool {
 	})
 	stop := s.run()
 	s.ready(o)
-	s.checkOne(name, meta.GetExternalName(o))
+	former := meta.GetExternalName(o)
+	s.checkOne(o)
+	stop()
+	s.rename(o, name+"-again", map[string]string{meta.AnnotationKeyAllowReplace: "name"})
+	killedReplacement := s.kill(at, after, func() bool {
+		s.read(o)
+		return s.isReady(o) == nil && meta.GetExternalName(o) != former
+	})
+	stop = s.run()
+	s.replaced(o, former)
+	s.checkOne(o)
 	stop()
 	s.delete(o)
 	killedDeletion := s.kill(at, after, func() bool {
@@ -178,13 +190,14 @@ func (s *stage) killTwice(at int, after bool) bool {
 	if files := s.files("berth"); len(files) != 0 {
 		s.t.Errorf("after a kill at write %d of the deletion (after it: %v) there is %v", at, after, files)
 	}
-	return killedCreation || killedDeletion
+	return killedCreation || killedReplacement || killedDeletion
 }
 
-// checkOne checks that there is exactly one external resource of a name, and that its password is published.
-func (s *stage) checkOne(name, id string) {
+// checkOne checks that a berth has exactly one external resource, and that its password is published.
+func (s *stage) checkOne(o *unstructured.Managed) {
 	s.t.Helper()
-	found := 0
+	name, _, _ := kube.NestedString(o.Object, "spec", "forProvider", "name")
+	id, found := meta.GetExternalName(o), 0
 	for file, object := range s.files("berth") {
 		if object["name"] == name {
 			found++
@@ -197,10 +210,10 @@ func (s *stage) checkOne(name, id string) {
 		s.t.Errorf("there are %d of the name %s", found, name)
 	}
 	published, stored := &corev1.Secret{}, &corev1.SecretList{}
-	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name}, published))
+	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: o.GetName()}, published))
 	s.must(s.Client.List(s.t.Context(), stored, client.InNamespace(s.Namespace)))
 	for _, secret := range stored.Items {
-		if secret.Type == state.SecretType && strings.HasSuffix(secret.Annotations[state.AnnotationKeyObject], "/"+name) {
+		if secret.Type == state.SecretType && strings.HasSuffix(secret.Annotations[state.AnnotationKeyObject], "/"+o.GetName()) {
 			values := map[string]any{}
 			s.must(json.Unmarshal(secret.Data["state"], &values))
 			if password := string(published.Data["password"]); password == "" || password != values["password"] {

@@ -25,6 +25,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.NoState(), err
 	}
 	stored, err := c.Store.Load(ctx, mg.GetUID())
+	c.stored = stored
 	switch {
 	case err != nil:
 		return c.NoState(), err
@@ -59,7 +60,7 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 	if err != nil || s.Value.IsNull() {
 		return c.NoState(), called("importing", err)
 	}
-	return s, c.save(ctx, mg, s, false, false)
+	return s, c.save(ctx, mg, meta.GetExternalName(mg), s, false, false)
 }
 
 // FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is
@@ -110,8 +111,9 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	if err != nil {
 		return err
 	}
-	prior, creates := c.NoState(), stored == nil || stored.Empty()
+	name, prior, creates := meta.GetExternalName(mg), c.NoState(), stored == nil || stored.Empty()
 	if !creates {
+		name = stored.Name // where this answer is stored already, the object may still have that of an earlier resource
 		if prior, err = c.upgraded(ctx, stored); err != nil {
 			return err
 		}
@@ -123,7 +125,7 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 		return c.Journal.Remove(string(mg.GetUID())) // Observe reads what there is
 	}
 	c.createdNothing = creates && after.Value.IsNull()
-	return c.save(ctx, mg, after, creates, err != nil)
+	return c.save(ctx, mg, name, after, creates, err != nil)
 }
 
 // lose has a creation without an answer count as one of another machine, of which nothing is known.

@@ -25,6 +25,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
@@ -238,6 +239,12 @@ func (s *stage) files(of string) map[string]map[string]any {
 		found[strings.TrimSuffix(filepath.Base(path), ".json")] = object
 	}
 	return found
+}
+
+// vanish deletes the external resource of a berth outside.
+func (s *stage) vanish(o *unstructured.Managed) {
+	s.t.Helper()
+	s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", meta.GetExternalName(o)+".json")))
 }
 
 // faults has calls of the external system fail.

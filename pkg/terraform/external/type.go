@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -141,13 +140,6 @@ func called(activity string, err error) error {
 }
 
 const messageUnanswered = "the provider of the external system did not answer, and the call is repeated: if it lasts, ask your platform team"
-
-// fixed is the error of a change that would need another external resource.
-func fixed(fields []string) error {
-	message := fmt.Sprintf("%s cannot be changed: the provider would delete the external resource, with its data, and create another one. Set it back, "+
-		"or create another object", strings.Join(fields, ", "))
-	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
-}
 
 // sensitive is shown for values that are not.
 const sensitive = "(sensitive)"

@@ -53,6 +53,7 @@ const (
 	keyVersion  = "schemaVersion"
 	keyTainted  = "tainted"
 	keyCreates  = "creating"
+	keyReplaces = "replacing"
 )
 
 // A State is what is stored of one external resource.
@@ -64,6 +65,7 @@ type State struct {
 	Identity      []byte
 	Tainted       bool   // its creation failed in part
 	Creating      string // the journal that notes the answer to a creation that began; empty for none
+	Replacing     bool   // it is, or was, deleted in order to create another one
 }
 
 // Empty is true for the state of what does not exist, as far as is known.
@@ -223,6 +225,9 @@ func encode(s *State) map[string][]byte {
 	if s.Creating != "" {
 		data[keyCreates] = []byte(s.Creating)
 	}
+	if s.Replacing {
+		data[keyReplaces] = []byte("true")
+	}
 	return data
 }
 
@@ -232,7 +237,8 @@ func decode(secret *corev1.Secret) (*State, error) {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
-		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates])}
+		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
+		Replacing: string(secret.Data[keyReplaces]) == "true"}
 	if value, has := secret.Data[keyState]; has {
 		if !json.Valid(value) {
 			return nil, fmt.Errorf("key %s is no JSON", keyState)
