@@ -101,6 +101,9 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 			managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
 			managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
 				Unsettled: true, Message: fails + "zone differs and cannot change"}),
+		"a permitted replacement (N8, N97)": plans(
+			managed.ExternalObservation{Drift: []xpv1.FieldDifference{zone}, Replacing: true},
+			managed.Plan{Action: managed.PlanReplace, Fields: []xpv1.FieldDifference{zone}}),
 		"a resource that failed (N8, R31)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
 			managed.Plan{Action: managed.PlanNothing, Unsettled: true, Message: fails + "out of disk"}),
