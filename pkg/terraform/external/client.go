@@ -214,9 +214,11 @@ func (c *client) differences(plan *plugin.Plan) (all []schema.Difference, replac
 
 // apply does what a plan says, and stores the state, also that of what was made in part.
 func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
-	if c.Client.stopping.Load() {
+	ended, begun := c.Client.begin()
+	if !begun {
 		return plan.Prior, failure.New(failure.CallTooLate, "the controllers are about to end, and nothing is changed any more")
 	}
+	defer ended()
 	creates := plan.Prior.Value.IsNull()
 	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
 	_, unanswered := errors.AsType[*wire.Unanswered](err)
@@ -226,6 +228,8 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 		return after, called("changing", failure.OutcomeUnknown(err))
 	case err != nil && !answered:
 		return after, called("changing", err)
+	case err != nil && creates && after.Value.IsNull() && c.Client.stopped.Load(): // it may have abandoned a request that had arrived
+		return after, called("changing", failure.OutcomeUnknown(errors.Join(err, c.lose(ctx, mg))))
 	}
 	if creates && after.Value.IsNull() && err == nil {
 		err = errors.New("the provider reports neither an error nor what it created, which is a bug in the provider")

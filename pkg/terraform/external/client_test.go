@@ -24,6 +24,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // An object of a Terraform kind lives the whole life of a managed resource.
@@ -64,25 +65,55 @@ func (s *stage) hasSize(id string, want float64) {
 	})
 }
 
-// Controllers that are asked to end have the provider end its change, and the next ones continue without a person.
+// Controllers that are asked to end let short changes end, and have the provider end long ones. The next ones continue without a person,
+// unless the provider tells nothing of a creation that it abandoned.
 func TestStoppedControllers(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		stop := s.run()
-		s.faults(map[string]any{"verb": "create", "when": "after", "do": "hang"})
-		north := s.berth("north", 2)
-		s.create(north)
-		s.Eventually(t, "the provider creates it", func(context.Context) error {
-			if len(s.files("berth")) == 0 {
-				return errors.New("it does not")
-			}
-			return nil
+	cases := map[string]struct {
+		fault   map[string]any
+		creates int  // calls of the external system
+		waits   bool // for a person
+	}{
+		"a short change ends":                         {map[string]any{"when": "before", "do": "delay", "delay": "2s"}, 1, false},
+		"what a long change made in part is replaced": {map[string]any{"when": "after", "do": "hang"}, 2, false},
+		"what is abandoned is not made once more":     {map[string]any{"when": "before", "do": "hang"}, 1, true},
+	}
+	for name, tc := range cases {
+		tc.fault["verb"], tc.fault["times"] = "create", 1
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, s *stage) {
+				stop := s.run()
+				s.faults(tc.fault)
+				north := s.berth("north", 2)
+				s.create(north)
+				s.Eventually(t, "the provider creates it", func(context.Context) error {
+					content, err := os.ReadFile(filepath.Join(s.folder, "faults.json"))
+					if err == nil && strings.TrimSpace(string(content)) != "[]" {
+						err = errors.New("it does not")
+					}
+					return err
+				})
+				stop()
+				s.run()
+				if tc.waits {
+					s.eventually(north, "it waits for a person", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
+				} else {
+					s.ready(north)
+					s.checkOne(north)
+				}
+				if n := s.calls("create"); n != tc.creates {
+					t.Errorf("the external system got %d calls to create it, want %d", n, tc.creates)
+				}
+			})
 		})
-		s.faults()
-		stop()
-		s.run()
-		s.ready(north)
-		s.checkOne(north)
-	})
+	}
+}
+
+func (s *stage) hasFailed(o *unstructured.Managed, want failure.Reason) error {
+	if got := xpv1.FailureOf(o).Reason; got != want {
+		return fmt.Errorf("its failure is %q: %s", got, o.GetCondition(xpv1.TypeSynced).Message)
+	}
+	return nil
 }
 
 // A creation that the provider did not answer waits for a person, who tells what it made.
@@ -92,12 +123,7 @@ func TestInterruptedCreation(t *testing.T) {
 		s.faults(map[string]any{"verb": "create", "when": "after", "do": "exit", "times": 1})
 		north := s.berth("north", 2)
 		s.create(north)
-		s.eventually(north, "it waits for a person", func() error {
-			if got := xpv1.FailureOf(north).Reason; got != failure.CreateInterrupted {
-				return fmt.Errorf("its failure is %s: %s", got, north.GetCondition(xpv1.TypeSynced).Message)
-			}
-			return nil
-		})
+		s.eventually(north, "it waits for a person", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
 		files := s.files("berth")
 		if len(files) != 1 {
 			t.Fatalf("outside there is %v", files)
@@ -186,12 +212,7 @@ func TestDrift(t *testing.T) {
 		s.hasSize(id, 2)
 		s.ready(north)
 		s.vanish(north)
-		s.eventually(north, "it is reported lost", func() error {
-			if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost {
-				return fmt.Errorf("its failure is %s", got)
-			}
-			return nil
-		})
+		s.eventually(north, "it is reported lost", func() error { return s.hasFailed(north, failure.ExternalResourceLost) })
 		if s.calls("create") != 1 {
 			t.Error("it was created again")
 		}
@@ -297,12 +318,7 @@ func TestReferences(t *testing.T) {
 		anchor := s.object("Anchor", "anchor", map[string]any{"forProvider": map[string]any{},
 			"references": []any{map[string]any{"field": "berthId", "kind": "Berth", "name": "north"}}})
 		s.create(anchor)
-		s.eventually(anchor, "it waits for the berth", func() error {
-			if got := xpv1.FailureOf(anchor).Reason; got != failure.WaitingForReferences {
-				return fmt.Errorf("its failure is %s: %s", got, anchor.GetCondition(xpv1.TypeSynced).Message)
-			}
-			return nil
-		})
+		s.eventually(anchor, "it waits for the berth", func() error { return s.hasFailed(anchor, failure.WaitingForReferences) })
 		north := s.berth("north", 2)
 		s.create(north)
 		s.ready(north, anchor)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -54,19 +55,51 @@ func (s *Source) current() (*Binary, <-chan struct{}) {
 	return s.binary, s.replaced
 }
 
+// stopGrace is how long changes may end by themselves before the provider is asked to stop: many providers then abandon a request that has
+// arrived, and nobody learns what it created.
+const stopGrace = 5 * time.Second
+
 // A process is one of a provider that is configured.
 type process struct {
 	*plugin.Provider
-	done     chan struct{}
-	stopping atomic.Bool
+	done    chan struct{}
+	stopped atomic.Bool // the provider was asked to stop
+
+	mu       sync.Mutex
+	stopping bool
+	changes  sync.WaitGroup
 }
 
 // Done is closed when the process has ended, or is not to be used again since its binary is replaced.
 func (p *process) Done() <-chan struct{} { return p.done }
 
-// Stop has the provider end its calls, and no change begin.
+// begin has Stop wait for a change until ended is called. It is false once the process is to stop.
+func (p *process) begin() (ended func(), begun bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return nil, false
+	}
+	p.changes.Add(1)
+	return p.changes.Done, true
+}
+
+// Stop has no change begin and, a while later, the provider end its calls.
 func (p *process) Stop(ctx context.Context) {
-	p.stopping.Store(true)
+	p.mu.Lock()
+	p.stopping = true
+	p.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.changes.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(stopGrace):
+	case <-ctx.Done():
+	}
+	p.stopped.Store(true)
 	p.Provider.Stop(ctx)
 }
 

@@ -125,6 +125,10 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 		return c.Journal.Remove(string(mg.GetUID())) // Observe reads what there is
 	}
 	c.createdNothing = creates && after.Value.IsNull()
+	if c.createdNothing && note.Stopped { // the provider may have abandoned a request that had arrived
+		c.createdNothing = false
+		return c.lose(ctx, mg)
+	}
 	return c.save(ctx, mg, name, after, creates, err != nil)
 }
 

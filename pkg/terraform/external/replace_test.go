@@ -112,12 +112,7 @@ func TestReplacement(t *testing.T) {
 			s.rename(north, "east", nil)
 			s.ready(north)
 			s.vanish(north)
-			s.eventually(north, "it is reported lost", func() error {
-				if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost {
-					return fmt.Errorf("its failure is %s", got)
-				}
-				return nil
-			})
+			s.eventually(north, "it is reported lost", func() error { return s.hasFailed(north, failure.ExternalResourceLost) })
 		})
 	})
 }

@@ -88,12 +88,14 @@ type Note struct {
 	Finished bool                 // there is an answer
 	Answer   *wire.Apply_Response // nil for a process that ended without one
 	Lasting  bool                 // the change is in progress
+	Stopped  bool                 // the provider was asked to stop before it answered
 }
 
 type line struct {
-	Began  time.Time `json:"began"`
-	Answer []byte    `json:"answer,omitempty"`
-	Ended  bool      `json:"ended,omitempty"`
+	Began   time.Time `json:"began"`
+	Answer  []byte    `json:"answer,omitempty"`
+	Ended   bool      `json:"ended,omitempty"`
+	Stopped bool      `json:"stopped,omitempty"`
 }
 
 func (j *Journal) path(object string) string {
@@ -101,7 +103,7 @@ func (j *Journal) path(object string) string {
 }
 
 // begin notes that a change of an object begins. end adds the answer, nil for none, and is called once.
-func (j *Journal) begin(object string) (end func(answer []byte) error, err error) {
+func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) error, err error) {
 	file, err := os.OpenFile(j.path(object), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -113,8 +115,8 @@ func (j *Journal) begin(object string) (end func(answer []byte) error, err error
 	if err := errors.Join(file.Truncate(0), add(file, line{Began: began}), syncFolder(j.folder)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed
 	}
-	return func(answer []byte) error {
-		return errors.Join(add(file, line{Began: began, Answer: answer, Ended: true}), file.Close())
+	return func(answer []byte, stopped bool) error {
+		return errors.Join(add(file, line{Began: began, Answer: answer, Ended: true, Stopped: stopped}), file.Close())
 	}, nil
 }
 
@@ -169,7 +171,7 @@ func (j *Journal) Find(object string) (*Note, error) {
 		if !l.Ended {
 			continue
 		}
-		note.Finished = true
+		note.Finished, note.Stopped = true, l.Stopped
 		if l.Answer != nil {
 			note.Answer = &wire.Apply_Response{}
 			if err := proto.Unmarshal(l.Answer, note.Answer); err != nil {

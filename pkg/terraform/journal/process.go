@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,6 +66,7 @@ func Main() {
 type proxy struct {
 	journal  *Journal
 	provider *plugin.Process
+	stopped  atomic.Bool // the provider was asked to stop
 }
 
 // run passes calls on from its client to a provider, until the client ends and no change is in progress.
@@ -122,6 +124,9 @@ func (p *proxy) pass(_ any, from grpc.ServerStream) error {
 	if method == wire.MethodApply.Path(p.provider.Version) {
 		return p.change(from, method)
 	}
+	if method == wire.MethodStop.Path(p.provider.Version) {
+		p.stopped.Store(true)
+	}
 	ctx, cancel := context.WithCancel(from.Context())
 	defer cancel()
 	to, err := p.provider.Stream(ctx, method)
@@ -164,7 +169,7 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	if err := from.RecvMsg(&request); err != nil {
 		return err
 	}
-	end := func([]byte) error { return nil }
+	end := func([]byte, bool) error { return nil }
 	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
 		var err error
 		if end, err = p.journal.begin(objects[0]); err != nil { // nothing was changed
@@ -174,9 +179,9 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	answer := wire.Message{}
 	err := p.provider.Pass(context.WithoutCancel(from.Context()), method, &request, &answer)
 	if err != nil {
-		return errors.Join(err, end(nil))
+		return errors.Join(err, end(nil, p.stopped.Load()))
 	}
-	if err := end(answer); err != nil { // the client stores the answer itself
+	if err := end(answer, p.stopped.Load()); err != nil { // the client stores the answer itself
 		fmt.Fprintln(os.Stderr, "Cannot write the journal:", err)
 	}
 	return from.SendMsg(&answer)
