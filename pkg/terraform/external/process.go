@@ -5,6 +5,7 @@ package external
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,6 +35,8 @@ type Source struct {
 	Journal *journal.Journal // nil for none
 	Log     logr.Logger
 
+	wear wear // of processes; zero is the default
+
 	mu       sync.Mutex
 	binary   *Binary       // nil before the first Use
 	replaced chan struct{} // closed by the next Use
@@ -59,18 +62,45 @@ func (s *Source) current() (*Binary, <-chan struct{}) {
 // arrived, and nobody learns what it created.
 const stopGrace = 5 * time.Second
 
+// A wear is when another process replaces one: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since Terraform
+// ends them after minutes.
+type wear struct {
+	passes int           // default: 1000, of 4 calls each
+	age    time.Duration // default: a minute
+}
+
+func (w wear) withDefaults() wear {
+	return wear{passes: cmp.Or(w.passes, 1000), age: cmp.Or(w.age, time.Minute)}
+}
+
 // A process is one of a provider that is configured.
 type process struct {
 	*plugin.Provider
+	wear    wear
+	began   time.Time
 	done    chan struct{}
+	worn    chan struct{}
 	stopped atomic.Bool // the provider was asked to stop
 
 	mu       sync.Mutex
+	passes   int
 	stopping bool
-	changes  sync.WaitGroup
+	changing int
+	changes  sync.WaitGroup // as many as changing
 }
 
-// Done is closed when the process has ended, or is not to be used again since its binary is replaced.
+// use counts a pass. A process that changes something is not replaced: it would run for as long as the change, beside the next one.
+func (p *process) use() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passes++
+	if p.worn != nil && p.passes > p.wear.passes && p.changing == 0 && time.Since(p.began) > p.wear.age {
+		close(p.worn)
+		p.worn = nil
+	}
+}
+
+// Done is closed when the process has ended, or is not to be used again: its binary is replaced, or it is worn.
 func (p *process) Done() <-chan struct{} { return p.done }
 
 // begin has Stop wait for a change until ended is called. It is false once the process is to stop.
@@ -80,8 +110,14 @@ func (p *process) begin() (ended func(), begun bool) {
 	if p.stopping {
 		return nil, false
 	}
+	p.changing++
 	p.changes.Add(1)
-	return p.changes.Done, true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changing--
+		p.changes.Done()
+	}, true
 }
 
 // Stop has no change begin and, a while later, the provider end its calls.
@@ -171,12 +207,14 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 		return nil, fmt.Errorf("configuring the provider: %w", err)
 	}
 	provider.Limit = c.Limiter.Do
-	p := &process{Provider: provider, done: make(chan struct{})}
+	worn := make(chan struct{})
+	p := &process{Provider: provider, wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
 	go func() {
 		defer close(p.done)
 		select {
 		case <-started.Done():
 		case <-replaced:
+		case <-worn:
 		}
 	}()
 	return p, nil

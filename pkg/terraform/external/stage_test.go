@@ -52,6 +52,7 @@ type stage struct {
 	program string // reef or shoal
 	folder  string
 	notes   string
+	wears   bool // processes are replaced after few passes
 	schemas *plugin.Schemas
 }
 
@@ -114,6 +115,9 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	s.must(corev1.AddToScheme(scheme))
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
 		source := &external.Source{Journal: notes, Log: mgr.GetLogger()}
+		if s.wears {
+			source.WearOut(10, 2*time.Second)
+		}
 		source.Use(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
 		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())
 		p, err := b.Provider(s.schemas)

@@ -122,6 +122,7 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
 			c.of.Name))
 	}
+	lease.Client.use()
 	external := &client{Lease: lease, Type: c.of, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
 	external.found = external.NoState()
 	return external, nil
