@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,6 +35,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/providers/terraform"
@@ -221,6 +224,112 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A TerraformProvider shows its processes: one that is killed is started again, one that keeps ending is reported, and an idle one is not
+// written about.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, mirror.Providers(t))
+	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth"}})
+	s.ready(of)
+	if len(of.Status.Processes) > 0 {
+		t.Errorf("without configurations it has %+v", of.Status.Processes)
+	}
+	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.must(s.Client.Create(t.Context(), berth))
+	s.becomes(berth, xpv1.TypeReady)
+	s.process(of, external.ProcessRunning, 0)
+	if p := of.Status.Processes[0]; p.Kind != "ProviderConfig" || p.Name != "default" || p.StartedAt == nil || *of.Status.RunningProcesses != 1 {
+		t.Errorf("status %+v", of.Status)
+	}
+	t.Run("passes over objects write nothing", func(t *testing.T) {
+		calls := len(s.calls())
+		s.Eventually(t, "ten polls", func(context.Context) error {
+			if n := len(s.calls()); n < calls+10 {
+				return fmt.Errorf("%d calls", n-calls)
+			}
+			return nil
+		})
+		before := of.ResourceVersion
+		s.must(s.Client.Get(t.Context(), client.ObjectKeyFromObject(of), of))
+		if of.ResourceVersion != before {
+			t.Errorf("the TerraformProvider was written: %+v", of.Status)
+		}
+	})
+	calls := s.calls()
+	pid, err := strconv.Atoi(strings.Fields(calls[len(calls)-1])[1])
+	s.must(err)
+	s.must(syscall.Kill(pid, syscall.SIGKILL))
+	s.process(of, external.ProcessRunning, 1)
+	s.becomes(berth, xpv1.TypeSynced)
+
+	s.must(os.WriteFile(filepath.Join(s.folder, "faults.json"), []byte(`[{"verb": "read", "do": "exit"}]`), 0o600))
+	s.condition(of, controller.TypeProcessesSteady, corev1.ConditionFalse)
+	if c := of.GetCondition(controller.TypeProcessesSteady); c.Reason != controller.ReasonKeepsEnding || !strings.Contains(c.Message, `ProviderConfig "default"`) {
+		t.Errorf("condition %+v", c)
+	}
+	s.Eventually(t, "an event says so", func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		s.must(s.Client.List(ctx, events, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"involvedObject.name": s.name}))
+		if len(events.Items) != 1 || events.Items[0].Reason != string(controller.ReasonKeepsEnding) || events.Items[0].Count != 1 {
+			return fmt.Errorf("there are %+v", events.Items)
+		}
+		return nil
+	})
+	s.must(os.Remove(filepath.Join(s.folder, "faults.json")))
+	s.becomes(berth, xpv1.TypeSynced)
+	s.Eventually(t, "the process runs", func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		if *of.Status.RunningProcesses != 1 || *of.Status.Restarts < 3 || of.Status.Processes[0].State != string(external.ProcessRunning) {
+			return fmt.Errorf("status %+v", of.Status)
+		}
+		return nil
+	})
+
+	s.must(s.Client.Delete(t.Context(), berth))
+	s.gone(berth)
+	s.must(s.Client.Delete(t.Context(), s.object("ProviderConfig", nil)))
+	s.Eventually(t, "the process of a deleted configuration ends", func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		if len(of.Status.Processes) > 0 || *of.Status.RunningProcesses != 0 {
+			return fmt.Errorf("status %+v", of.Status)
+		}
+		return nil
+	})
+}
+
+// process waits until the process of the only configuration has a state, and was restarted so many times.
+func (s *stage) process(of *v1alpha1.TerraformProvider, want external.ProcessState, restarts int) {
+	s.t.Helper()
+	s.Eventually(s.t, "its process is "+string(want), func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		all := of.Status.Processes
+		if len(all) != 1 || all[0].State != string(want) || all[0].Restarts != restarts || *of.Status.Restarts != restarts || all[0].MemoryBytes < 1<<20 {
+			return fmt.Errorf("status %+v", of.Status)
+		}
+		return nil
+	})
+}
+
+func (s *stage) condition(of *v1alpha1.TerraformProvider, what xpv1.ConditionType, want corev1.ConditionStatus) {
+	s.t.Helper()
+	s.Eventually(s.t, fmt.Sprintf("%s is %s", what, want), func(ctx context.Context) error {
+		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
+		if c := of.GetCondition(what); c.Status != want {
+			return fmt.Errorf("status %+v", of.Status)
+		}
+		return nil
+	})
+}
+
+// calls are the lines of the log of what exists outside.
+func (s *stage) calls() []string {
+	s.t.Helper()
+	content, err := os.ReadFile(filepath.Join(s.folder, "calls.log"))
+	s.must(err)
+	return strings.Split(strings.TrimSpace(string(content)), "\n")
 }
 
 // What a TerraformProvider declares wrongly is said with what to do, and nothing outside of the folders is run.

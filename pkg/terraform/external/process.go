@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -32,6 +34,10 @@ type Binary struct {
 type Source struct {
 	Journal *journal.Journal // nil for none
 	Log     logr.Logger
+	// Changed is called when a process has started, could not be started, or ended. It must not block. Default: nothing.
+	Changed func()
+
+	processes processes
 
 	mu       sync.Mutex
 	binary   *Binary       // nil before the first Use
@@ -54,9 +60,20 @@ func (s *Source) current() (*Binary, <-chan struct{}) {
 	return s.binary, s.replaced
 }
 
+// Processes are those of all configurations in use, in the order of these, and how often any of them was started again since this Source
+// exists.
+func (s *Source) Processes() (all []Process, restarts int) { return s.processes.all(time.Now()) }
+
+func (s *Source) changed(news bool) {
+	if news && s.Changed != nil {
+		s.Changed()
+	}
+}
+
 // A process is one of a provider that is configured.
 type process struct {
 	*plugin.Provider
+	config   limits.Key
 	done     chan struct{}
 	stopping atomic.Bool
 }
@@ -93,15 +110,46 @@ var reserved = []string{"PLUGIN_", "TF_PLUGIN_", "BOWLINE_", "LD_", "DYLD_", "GO
 
 // factory returns the factory of the processes.
 func (s *Source) factory() *clients.Factory[Settings, *process] {
-	return &clients.Factory[Settings, *process]{New: s.start, Close: func(p *process) { p.Close() }}
+	return &clients.Factory[Settings, *process]{New: s.start, Close: s.close}
 }
 
-// start starts a process and configures it.
+func (s *Source) close(p *process) {
+	s.changed(s.processes.closed(p.config, p, time.Now()))
+	p.Close()
+}
+
+// start starts a process, unless one has just been started in vain.
 func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*process, error) {
 	binary, replaced := s.current()
 	if binary == nil {
 		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider is not ready: see its TerraformProvider")
 	}
+	if err := s.processes.admit(c.Key, origin{c.Version, binary}, time.Now()); err != nil {
+		return nil, err
+	}
+	provider, err := s.configured(ctx, binary, c)
+	var p *process
+	if err == nil {
+		p = &process{Provider: provider, config: c.Key, done: make(chan struct{})}
+	}
+	news, _ := s.processes.started(c.Key, p, err, time.Now())
+	s.changed(news)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		select {
+		case <-provider.Done():
+			s.changed(s.processes.ended(c.Key, p, time.Now()))
+		case <-replaced:
+		}
+	}()
+	return p, nil
+}
+
+// configured starts a process and configures it.
+func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Connection[Settings]) (*plugin.Provider, error) {
 	config, err := kinds.Config(binary.Schemas.Provider.Block, "spec.configuration", c.Settings.Configuration, func(field string) ([]byte, bool) {
 		value, has := c.Inputs["configuration."+field]
 		return bytes.TrimSuffix(value, []byte("\n")), has // which most commands add to the Secret
@@ -138,15 +186,7 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 		return nil, fmt.Errorf("configuring the provider: %w", err)
 	}
 	provider.Limit = c.Limiter.Do
-	p := &process{Provider: provider, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		select {
-		case <-started.Done():
-		case <-replaced:
-		}
-	}()
-	return p, nil
+	return provider, nil
 }
 
 // lines counts what a process prints: it may hold secrets, so that the log has only that there was something.

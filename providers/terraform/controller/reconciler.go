@@ -30,6 +30,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
@@ -70,6 +71,9 @@ type Reconciler struct {
 	store   *state.Store
 	journal *journal.Journal
 
+	events  event.Recorder
+	changed changes // of processes
+
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
 }
 
@@ -86,7 +90,9 @@ type served struct {
 func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	mgr := s.Manager()
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
-		store: state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace)}
+		store:   state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace),
+		changed: changes{started: make(chan struct{})},
+		events:  event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
 	var err error
 	if o.Journal != "" {
 		r.journal, err = journal.Open(o.Journal)
@@ -98,6 +104,7 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 func (r *Reconciler) Start() error {
 	err := r.setup.Controller(v1alpha1.TerraformProviderGroupVersionKind, 1).
 		For(&v1alpha1.TerraformProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(r.changed.source()).
 		Complete(r)
 	if err != nil {
 		return err
@@ -139,10 +146,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		ready.LastTransitionTime = former.LastTransitionTime
 	}
 	of.SetConditions(ready)
+	unsteady, news := r.withProcesses(of, before.Status)
 	if !equality.Semantic.DeepEqual(before.Status, of.Status) {
 		if err := r.client.Status().Patch(ctx, of, client.MergeFrom(before)); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
+	}
+	if news {
+		r.emit(ctx, of, unsteady)
 	}
 	if of.DeletionTimestamp != nil {
 		return reconcile.Result{RequeueAfter: usersInterval}, nil
@@ -195,7 +206,8 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 		return now.status, nil
 	}
 	if now == nil {
-		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name)}
+		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
+			Changed: func() { r.changed.enqueue(tp.Name) }}
 		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
 		r.serving[tp.Name] = now
 	}
