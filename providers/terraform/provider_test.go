@@ -27,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -237,6 +238,7 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("without configurations it has %+v", of.Status.Processes)
 	}
 	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	s.must(os.WriteFile(filepath.Join(s.folder, "faults.json"), []byte(`[{"verb": "create", "do": "fail", "times": 1}]`), 0o600))
 	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
 	s.must(s.Client.Create(t.Context(), berth))
 	s.becomes(berth, xpv1.TypeReady)
@@ -287,6 +289,18 @@ func TestProcesses(t *testing.T) {
 		}
 		return nil
 	})
+	for name, least := range map[string]float64{"bowline_terraform_processes": 1, "bowline_terraform_process_memory_bytes": 1 << 20,
+		"bowline_terraform_process_restarts_total": 3} {
+		if got := s.metric(name, nil); got < least {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+	for _, of := range []map[string]string{{"call": "ConfigureProvider", "outcome": "ok"}, {"call": "ApplyResourceChange", "outcome": "error"},
+		{"call": "ApplyResourceChange", "outcome": "ok"}, {"call": "ReadResource", "outcome": "unanswered"}} {
+		if s.metric("bowline_terraform_call_duration_seconds", of) == 0 {
+			t.Errorf("no call was counted with %v", of)
+		}
+	}
 
 	s.must(s.Client.Delete(t.Context(), berth))
 	s.gone(berth)
@@ -298,6 +312,25 @@ func TestProcesses(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// metric is the value of a metric of this TerraformProvider, or how often it was observed.
+func (s *stage) metric(name string, labels map[string]string) (total float64) {
+	s.t.Helper()
+	families, err := metrics.Registry.Gather()
+	s.must(err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			has := map[string]string{}
+			for _, label := range m.GetLabel() {
+				has[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == name && has["provider"] == s.name && has["call"] == labels["call"] && has["outcome"] == labels["outcome"] {
+				total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return total
 }
 
 // process waits until the process of the only configuration has a state, and was restarted so many times.

@@ -19,9 +19,11 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
 // A Binary is that of a provider, with what it declares.
@@ -36,6 +38,8 @@ type Source struct {
 	Log     logr.Logger
 	// Changed is called when a process has started, could not be started, or ended. It must not block. Default: nothing.
 	Changed func()
+	// Metrics record what the processes do. Default: nothing.
+	Metrics *telemetry.Terraform
 
 	processes processes
 
@@ -62,7 +66,19 @@ func (s *Source) current() (*Binary, <-chan struct{}) {
 
 // Processes are those of all configurations in use, in the order of these, and how often any of them was started again since this Source
 // exists.
-func (s *Source) Processes() (all []Process, restarts int) { return s.processes.all(time.Now()) }
+func (s *Source) Processes() (all []Process, restarts int) {
+	all, restarts = s.processes.all(time.Now())
+	if s.Metrics != nil {
+		running, memory := 0, int64(0)
+		for _, p := range all {
+			if memory += p.Memory; p.State == ProcessRunning {
+				running++
+			}
+		}
+		s.Metrics.Processes(running, memory)
+	}
+	return all, restarts
+}
 
 func (s *Source) changed(news bool) {
 	if news && s.Changed != nil {
@@ -132,7 +148,10 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	if err == nil {
 		p = &process{Provider: provider, config: c.Key, done: make(chan struct{})}
 	}
-	news, _ := s.processes.started(c.Key, p, err, time.Now())
+	news, again := s.processes.started(c.Key, p, err, time.Now())
+	if again && s.Metrics != nil {
+		s.Metrics.Restarted()
+	}
 	s.changed(news)
 	if err != nil {
 		return nil, err
@@ -177,6 +196,9 @@ func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Conne
 	started, err := plugin.Start(ctx, command)
 	if err != nil {
 		return nil, err
+	}
+	if s.Metrics != nil {
+		started.Called = func(m wire.Method, o wire.Outcome, took time.Duration) { s.Metrics.Called(m.Name(), string(o), took) }
 	}
 	provider, err := binary.Schemas.Configure(ctx, started, config, func(warnings plugin.Diagnostics) {
 		s.Log.V(1).Info("The provider warns", "config", c.Name, "count", len(warnings))

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -72,6 +74,7 @@ type Reconciler struct {
 	journal *journal.Journal
 
 	events  event.Recorder
+	metrics *telemetry.Metrics
 	changed changes // of processes
 
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
@@ -94,7 +97,7 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 		changed: changes{started: make(chan struct{})},
 		events:  event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
 	var err error
-	if o.Journal != "" {
+	if r.metrics, err = telemetry.NewMetrics(metrics.Registry); err == nil && o.Journal != "" {
 		r.journal, err = journal.Open(o.Journal)
 	}
 	return r, err
@@ -207,7 +210,7 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	}
 	if now == nil {
 		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
-			Changed: func() { r.changed.enqueue(tp.Name) }}
+			Changed: func() { r.changed.enqueue(tp.Name) }, Metrics: r.metrics.Terraform(tp.Name)}
 		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
 		r.serving[tp.Name] = now
 	}
