@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -77,6 +78,12 @@ func newStage(t *testing.T, folders ...string) *stage {
 	s.must(s.Client.Create(t.Context(), role))
 	s.bind(s.name)
 	s.bind(controller.RoleName)
+	s.must(s.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name}, Rules: controller.StateRules()}))
+	s.must(s.Client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: s.name},
+	}))
 	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
@@ -427,6 +434,16 @@ func TestRights(t *testing.T) {
 			t.Error("the role has rights on nodes")
 		}
 	})
+	elsewhere := controlplanetest.New(t).Namespace
+	for namespace, want := range map[string]bool{s.Namespace: true, elsewhere: false} {
+		t.Run(fmt.Sprintf("delete states, and no other Secrets: %v", want), func(t *testing.T) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "secret"}}
+			s.must(s.Client.Create(t.Context(), secret))
+			if err := controllers.Delete(t.Context(), secret); want && err != nil || !want && !apierrors.IsForbidden(err) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
 	other := &kube.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"group": "example.org", "scope": "Cluster", "names": map[string]any{"kind": "Thing", "plural": "things"},
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},

@@ -76,6 +76,7 @@ type Reconciler struct {
 	events  event.Recorder
 	metrics *telemetry.Metrics
 	changed changes // of processes
+	hashes  hashes
 
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
 }
@@ -94,8 +95,8 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	mgr := s.Manager()
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
 		store:   state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace),
-		changed: changes{started: make(chan struct{})},
-		events:  event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
+		changed: changes{started: make(chan struct{})}, hashes: hashes{},
+		events: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
 	var err error
 	if r.metrics, err = telemetry.NewMetrics(metrics.Registry); err == nil && o.Journal != "" {
 		r.journal, err = journal.Open(o.Journal)
@@ -196,6 +197,9 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 // serve has this process serve the resource types, and returns what there is then.
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (status v1alpha1.TerraformProviderStatus, err error) {
 	found, err := find(tp.Spec, r.Folders)
+	if err == nil {
+		err = check(found.path, tp.Spec.Checksums, r.hashes.of)
+	}
 	if err != nil {
 		return status, err
 	}
