@@ -5,6 +5,7 @@ package terraform_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,6 +60,7 @@ type stage struct {
 	t      *testing.T
 	name   string // of the TerraformProvider
 	folder string // of what exists outside
+	run    func() (stop func())
 }
 
 func newStage(t *testing.T, folders ...string) *stage {
@@ -87,15 +89,16 @@ func newStage(t *testing.T, folders ...string) *stage {
 	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
-	scheme := runtime.NewScheme()
-	s.must(clientgoscheme.AddToScheme(scheme))
-	own := managed.CacheOptions() // and only the TerraformProvider of this test
-	own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
-	s.must(apis.AddToScheme(scheme))
-	run := ctrl.Options{Scheme: scheme, Cache: own}
-	controlplanetest.RunManager(t, config, run, func(mgr ctrl.Manager) error {
-		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
-	})
+	s.run = func() func() {
+		scheme := runtime.NewScheme()
+		s.must(clientgoscheme.AddToScheme(scheme))
+		own := managed.CacheOptions() // and only the TerraformProvider of this test
+		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
+		s.must(apis.AddToScheme(scheme))
+		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own}, func(mgr ctrl.Manager) error {
+			return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
+		})
+	}
 	return s
 }
 
@@ -143,16 +146,97 @@ func (s *stage) object(kind string, spec map[string]any) *kube.Unstructured {
 
 func (s *stage) becomes(o *kube.Unstructured, what xpv1.ConditionType) {
 	s.t.Helper()
-	s.Eventually(s.t, o.GetKind()+" is "+string(what), func(ctx context.Context) error {
+	s.has(o, what, corev1.ConditionTrue, "")
+}
+
+// has waits until an object has a condition, with a message that contains a text.
+func (s *stage) has(o *kube.Unstructured, what xpv1.ConditionType, status corev1.ConditionStatus, text string) {
+	s.t.Helper()
+	s.Eventually(s.t, fmt.Sprintf("%s has %s=%s", o.GetKind(), what, status), func(ctx context.Context) error {
 		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(o), o))
 		conditions, _, _ := kube.NestedSlice(o.Object, "status", "conditions")
 		for _, c := range conditions {
-			if c := c.(map[string]any); c["type"] == string(what) && c["status"] == "True" {
-				return nil
+			if c := c.(map[string]any); c["type"] == string(what) && c["status"] == string(status) {
+				if message, _ := c["message"].(string); strings.Contains(message, text) {
+					return nil
+				}
 			}
 		}
-		return fmt.Errorf("it has %v", conditions)
+		tp := &v1alpha1.TerraformProvider{}
+		_ = s.Client.Get(ctx, client.ObjectKey{Name: s.name}, tp)
+		return fmt.Errorf("it has %v, and the TerraformProvider has %v", conditions, tp.Status.Conditions)
 	})
+}
+
+// Objects say that nothing keeps them as they are declared while their provider cannot be used, and recover with it. The provider is not asked.
+func TestUnusableProviders(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	binary, moved := filepath.Join(folder, "provider"), filepath.Join(folder, "moved")
+	copyFile(t, mirror.Program(t, "reef"), binary)
+	content, err := os.ReadFile(binary)
+	s := newStage(t, folder)
+	s.must(err)
+	spec := v1alpha1.TerraformProviderSpec{Path: "provider", Types: []string{"reef_berth"}, Checksums: []string{fmt.Sprintf("sha256:%x", sha256.Sum256(content))}}
+	stop := s.run()
+	of := s.provider(spec)
+	s.ready(of)
+	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.must(s.Client.Create(t.Context(), berth))
+	usable := func(t *testing.T) {
+		t.Helper()
+		s.becomes(berth, xpv1.TypeSynced)
+		s.becomes(berth, xpv1.TypeReady)
+	}
+	unusable := func(t *testing.T) {
+		t.Helper()
+		s.has(berth, xpv1.TypeSynced, corev1.ConditionFalse, "nothing is kept as it is declared")
+		s.has(berth, xpv1.TypeReady, corev1.ConditionUnknown, "")
+	}
+	usable(t)
+	t.Run("it is deleted, whatever that leaves", func(t *testing.T) {
+		before := of.DeepCopy()
+		of.Finalizers = nil
+		s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+		s.must(client.IgnoreNotFound(s.Client.Delete(t.Context(), of)))
+		for s.Client.Get(t.Context(), client.ObjectKeyFromObject(of), of) == nil { // the finalizer may have been added again
+			before := of.DeepCopy()
+			of.Finalizers = nil
+			s.must(client.IgnoreNotFound(s.Client.Patch(t.Context(), of, client.MergeFrom(before))))
+		}
+		unusable(t)
+		of = s.provider(spec)
+		s.ready(of)
+		usable(t)
+	})
+	t.Run("there is no binary when the controllers start", func(t *testing.T) {
+		stop()
+		s.must(os.Rename(binary, moved))
+		stop = s.run()
+		unusable(t)
+		s.must(os.Rename(moved, binary))
+		before := of.DeepCopy()
+		of.Spec.Types = append(of.Spec.Types, "reef_anchor") // which is looked at before the folder is
+		s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+		s.ready(of)
+		usable(t)
+	})
+	t.Run("the binary is replaced by one that is not allowed", func(t *testing.T) {
+		s.must(os.Remove(binary)) // the former one runs
+		s.must(os.WriteFile(binary, append(content, 0), 0o700))
+		before := of.DeepCopy()
+		of.Spec.Types = []string{"reef_berth"}
+		s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+		unusable(t)
+	})
+	s.must(s.Client.Delete(t.Context(), berth))
+	s.must(os.Remove(binary))
+	copyFile(t, mirror.Program(t, "reef"), binary)
+	before := of.DeepCopy()
+	of.Spec.Types = []string{"reef_berth", "reef_chart"}
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.gone(berth)
 }
 
 // Kinds exist on demand: those of further types are added while others are in use, and configurations in use are kept.
@@ -162,6 +246,7 @@ func TestTypesOnDemand(t *testing.T) {
 	binary := filepath.Join(folder, "provider")
 	copyFile(t, mirror.Program(t, "reef"), binary)
 	s := newStage(t, folder)
+	s.run()
 	of := s.provider(v1alpha1.TerraformProviderSpec{Path: "provider", Types: []string{"reef_berth"}})
 	s.ready(of)
 	if len(of.Status.Kinds) != 1 || of.Status.Kinds[0].Kind != "Berth" || of.Status.Protocol != 6 || of.Status.Available < 5 {
@@ -239,6 +324,7 @@ func copyFile(t *testing.T, from, to string) {
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, mirror.Providers(t))
+	s.run()
 	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth"}})
 	s.ready(of)
 	if len(of.Status.Processes) > 0 {
@@ -379,6 +465,7 @@ func TestWrongProviders(t *testing.T) {
 	copyFile(t, mirror.Program(t, "reef"), outside)
 	inside := t.TempDir()
 	s := newStage(t, inside, mirror.Providers(t))
+	s.run()
 	s.must(os.Symlink(outside, filepath.Join(inside, "link")))
 	s.must(os.WriteFile(filepath.Join(inside, "text"), []byte("#!/bin/sh\necho no\n"), 0o700))
 	types := []string{"reef_berth"}

@@ -48,7 +48,8 @@ type Source struct {
 	replaced chan struct{} // closed by the next Use
 }
 
-// Use has processes start from a binary from now on. Those of another one end once the passes that use them have ended.
+// Use has processes start from a binary from now on, or none where it is nil. Those of another one end once the passes that use them have
+// ended.
 func (s *Source) Use(b *Binary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +139,8 @@ func (s *Source) close(p *process) {
 func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*process, error) {
 	binary, replaced := s.current()
 	if binary == nil {
-		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider is not ready: see its TerraformProvider")
+		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider cannot be used, and nothing "+
+			"is kept as it is declared: see condition Ready of its TerraformProvider, or create it again if it was deleted")
 	}
 	if err := s.processes.admit(c.Key, origin{c.Version, binary}, time.Now()); err != nil {
 		return nil, err
