@@ -130,8 +130,10 @@ type Factory[S, C any] struct {
 
 // A Connection is what a client is created from.
 type Connection[S any] struct {
-	Name     string // of the ProviderConfig in messages, for example ProviderConfig "default"
-	Settings S      // spec of the ProviderConfig
+	Name     string         // of the ProviderConfig in messages, for example ProviderConfig "default"
+	Key      limits.Key     // of the ProviderConfig
+	Version  limits.Version // of the ProviderConfig and its credentials
+	Settings S              // spec of the ProviderConfig
 	// Credentials that spec.credentials refers to. Nil if it refers to none, or to a Secret without a key.
 	Credentials []byte
 	// Secret holds all keys of the Secret that spec.credentials refers to, so that the connection Secret of a managed resource
@@ -171,8 +173,8 @@ func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 	}
 	p.create = func(ctx context.Context, config *config, by *limits.Limiter) (client C, err error) {
 		c := Connection[S]{
-			Name: config.name, Credentials: config.Value, Secret: config.Secret, Inputs: config.inputs, Limiter: by,
-			HTTPClient: &http.Client{Timeout: cmp.Or(f.Timeout, defaultTimeout), Transport: by.Transport(shared)},
+			Name: config.name, Key: config.key, Version: config.version, Credentials: config.Value, Secret: config.Secret, Inputs: config.inputs,
+			Limiter: by, HTTPClient: &http.Client{Timeout: cmp.Or(f.Timeout, defaultTimeout), Transport: by.Transport(shared)},
 		}
 		if err := json.Unmarshal(config.spec, &c.Settings); err != nil {
 			return client, fmt.Errorf("reading spec: %w", err)

@@ -39,6 +39,7 @@ type Metrics struct {
 	claims     *objects
 	managed    *objects
 	configs    *objects
+	terraform  terraform
 }
 
 // NewMetrics returns the metrics of a registry, which it registers there unless they are registered already. An error means
@@ -51,7 +52,7 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &Metrics{}
-	var errs [11]error
+	var errs [12]error
 	m.reconciles, errs[0] = registered(with, counter("bowline_reconciles_total",
 		"Passes over objects, by outcome and, for errors, by the reason in conditions and events.", "kind", "outcome", "reason"))
 	m.calls, errs[1] = registered(with, histogram("bowline_external_call_duration_seconds",
@@ -78,6 +79,7 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 	m.rotations, errs[10] = registered(with, counter("bowline_credential_rotations_total",
 		"Rotations of the credentials in connection Secrets that are complete, and attempts that the external system did not accept.",
 		"kind", "outcome"))
+	m.terraform, errs[11] = newTerraform(with)
 	return m, errors.Join(errs[:]...)
 }
 

@@ -86,6 +86,35 @@ bowline_credential_rotations_total{kind="bucket.example.org",outcome="failed"} 1
 	}
 }
 
+func TestTerraform(t *testing.T) {
+	t.Parallel()
+	m, registry := newMetrics(t)
+	names := []string{"bowline_terraform_processes", "bowline_terraform_process_memory_bytes", "bowline_terraform_process_restarts_total"}
+	of := m.Terraform("aws")
+	want(t, registry, `
+bowline_terraform_processes{provider="aws"} 0
+bowline_terraform_process_memory_bytes{provider="aws"} 0
+bowline_terraform_process_restarts_total{provider="aws"} 0
+`, names...)
+	of.Processes(2, 4096)
+	of.Restarted()
+	of.Called("ReadResource", "ok", time.Second)
+	of.Called("ReadResource", "error", time.Second)
+	want(t, registry, `
+bowline_terraform_processes{provider="aws"} 2
+bowline_terraform_process_memory_bytes{provider="aws"} 4096
+bowline_terraform_process_restarts_total{provider="aws"} 1
+`, names...)
+	const calls = "bowline_terraform_call_duration_seconds"
+	if n, err := testutil.GatherAndCount(registry, calls); n != 2 || err != nil {
+		t.Errorf("%d series of calls, %v", n, err)
+	}
+	of.Forget()
+	if n, err := testutil.GatherAndCount(registry, append(names, calls)...); n != 0 || err != nil {
+		t.Errorf("%d series of a provider that is gone, %v", n, err)
+	}
+}
+
 func TestDrifted(t *testing.T) {
 	t.Parallel()
 	m, registry := newMetrics(t)
@@ -160,6 +189,7 @@ func TestGuide(t *testing.T) {
 	m.CountClaims("a", listed())
 	m.CountManaged("a", listed())
 	m.CountConfigs("a", listed())
+	m.Terraform("a").Called("ReadResource", "ok", 0)
 	send(t, m.WrapTransport(answer(http.StatusOK)), t.Context(), http.MethodGet, "/api/v1/secrets")
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {

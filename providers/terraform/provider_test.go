@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -54,6 +55,7 @@ type stage struct {
 	t      *testing.T
 	name   string // of the TerraformProvider
 	folder string // of what exists outside
+	run    func() (stop func())
 }
 
 func newStage(t *testing.T, folders ...string) *stage {
@@ -73,18 +75,25 @@ func newStage(t *testing.T, folders ...string) *stage {
 	s.must(s.Client.Create(t.Context(), role))
 	s.bind(s.name)
 	s.bind(controller.RoleName)
+	s.must(s.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name}, Rules: controller.StateRules()}))
+	s.must(s.Client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: s.name},
+	}))
 	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
-	scheme := runtime.NewScheme()
-	s.must(clientgoscheme.AddToScheme(scheme))
-	own := managed.CacheOptions() // and only the TerraformProvider of this test
-	own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
-	s.must(apis.AddToScheme(scheme))
-	run := ctrl.Options{Scheme: scheme, Cache: own}
-	controlplanetest.RunManager(t, config, run, func(mgr ctrl.Manager) error {
-		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
-	})
+	s.run = func() func() {
+		scheme := runtime.NewScheme()
+		s.must(clientgoscheme.AddToScheme(scheme))
+		own := managed.CacheOptions() // and only the TerraformProvider of this test
+		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
+		s.must(apis.AddToScheme(scheme))
+		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own}, func(mgr ctrl.Manager) error {
+			return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
+		})
+	}
 	return s
 }
 
@@ -132,15 +141,25 @@ func (s *stage) object(kind string, spec map[string]any) *kube.Unstructured {
 
 func (s *stage) becomes(o *kube.Unstructured, what xpv1.ConditionType) {
 	s.t.Helper()
-	s.Eventually(s.t, o.GetKind()+" is "+string(what), func(ctx context.Context) error {
+	s.has(o, what, corev1.ConditionTrue, "")
+}
+
+// has waits until an object has a condition, with a message that contains a text.
+func (s *stage) has(o *kube.Unstructured, what xpv1.ConditionType, status corev1.ConditionStatus, text string) {
+	s.t.Helper()
+	s.Eventually(s.t, fmt.Sprintf("%s has %s=%s", o.GetKind(), what, status), func(ctx context.Context) error {
 		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(o), o))
 		conditions, _, _ := kube.NestedSlice(o.Object, "status", "conditions")
 		for _, c := range conditions {
-			if c := c.(map[string]any); c["type"] == string(what) && c["status"] == "True" {
-				return nil
+			if c := c.(map[string]any); c["type"] == string(what) && c["status"] == string(status) {
+				if message, _ := c["message"].(string); strings.Contains(message, text) {
+					return nil
+				}
 			}
 		}
-		return fmt.Errorf("it has %v", conditions)
+		tp := &v1alpha1.TerraformProvider{}
+		_ = s.Client.Get(ctx, client.ObjectKey{Name: s.name}, tp)
+		return fmt.Errorf("it has %v, and the TerraformProvider has %v", conditions, tp.Status.Conditions)
 	})
 }
 
@@ -151,6 +170,7 @@ func TestTypesOnDemand(t *testing.T) {
 	binary := filepath.Join(folder, "provider")
 	copyFile(t, mirror.Program(t, "reef"), binary)
 	s := newStage(t, folder)
+	s.run()
 	of := s.provider(v1alpha1.TerraformProviderSpec{Path: "provider", Types: []string{"reef_berth"}})
 	s.ready(of)
 	if len(of.Status.Kinds) != 1 || of.Status.Kinds[0].Kind != "Berth" || of.Status.Protocol != 6 || of.Status.Available < 5 {
@@ -230,6 +250,7 @@ func TestWrongProviders(t *testing.T) {
 	copyFile(t, mirror.Program(t, "reef"), outside)
 	inside := t.TempDir()
 	s := newStage(t, inside, mirror.Providers(t))
+	s.run()
 	s.must(os.Symlink(outside, filepath.Join(inside, "link")))
 	s.must(os.WriteFile(filepath.Join(inside, "text"), []byte("#!/bin/sh\necho no\n"), 0o700))
 	types := []string{"reef_berth"}
@@ -285,6 +306,16 @@ func TestRights(t *testing.T) {
 			t.Error("the role has rights on nodes")
 		}
 	})
+	elsewhere := controlplanetest.New(t).Namespace
+	for namespace, want := range map[string]bool{s.Namespace: true, elsewhere: false} {
+		t.Run(fmt.Sprintf("delete states, and no other Secrets: %v", want), func(t *testing.T) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "secret"}}
+			s.must(s.Client.Create(t.Context(), secret))
+			if err := controllers.Delete(t.Context(), secret); want && err != nil || !want && !apierrors.IsForbidden(err) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
 	other := &kube.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"group": "example.org", "scope": "Cluster", "names": map[string]any{"kind": "Thing", "plural": "things"},
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},

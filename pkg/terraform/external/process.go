@@ -18,10 +18,13 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
 // A Binary is that of a provider, with what it declares.
@@ -34,6 +37,12 @@ type Binary struct {
 type Source struct {
 	Journal *journal.Journal // nil for none
 	Log     logr.Logger
+	// Changed is called when a process has started, could not be started, or ended. It must not block. Default: nothing.
+	Changed func()
+	// Metrics record what the processes do. Default: nothing.
+	Metrics *telemetry.Terraform
+
+	processes processes
 
 	wear wear // of processes; zero is the default
 
@@ -42,7 +51,8 @@ type Source struct {
 	replaced chan struct{} // closed by the next Use
 }
 
-// Use has processes start from a binary from now on. Those of another one end once the passes that use them have ended.
+// Use has processes start from a binary from now on, or none where it is nil. Those of another one end once the passes that use them have
+// ended.
 func (s *Source) Use(b *Binary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,9 +83,32 @@ func (w wear) withDefaults() wear {
 	return wear{passes: cmp.Or(w.passes, 1000), age: cmp.Or(w.age, time.Minute)}
 }
 
+// Processes are those of all configurations in use, in the order of these, and how often any of them was started again since this Source
+// exists.
+func (s *Source) Processes() (all []Process, restarts int) {
+	all, restarts = s.processes.all(time.Now())
+	if s.Metrics != nil {
+		running, memory := 0, int64(0)
+		for _, p := range all {
+			if memory += p.Memory; p.State == ProcessRunning {
+				running++
+			}
+		}
+		s.Metrics.Processes(running, memory)
+	}
+	return all, restarts
+}
+
+func (s *Source) changed(news bool) {
+	if news && s.Changed != nil {
+		s.Changed()
+	}
+}
+
 // A process is one of a provider that is configured.
 type process struct {
 	*plugin.Provider
+	config  limits.Key
 	wear    wear
 	began   time.Time
 	done    chan struct{}
@@ -162,15 +195,52 @@ var reserved = []string{"PLUGIN_", "TF_PLUGIN_", "BOWLINE_", "LD_", "DYLD_", "GO
 
 // factory returns the factory of the processes.
 func (s *Source) factory() *clients.Factory[Settings, *process] {
-	return &clients.Factory[Settings, *process]{New: s.start, Close: func(p *process) { p.Close() }}
+	return &clients.Factory[Settings, *process]{New: s.start, Close: s.close}
 }
 
-// start starts a process and configures it.
+func (s *Source) close(p *process) {
+	s.changed(s.processes.closed(p.config, p, time.Now()))
+	p.Close()
+}
+
+// start starts a process, unless one has just been started in vain.
 func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*process, error) {
 	binary, replaced := s.current()
 	if binary == nil {
-		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider is not ready: see its TerraformProvider")
+		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider cannot be used, and nothing "+
+			"is kept as it is declared: see condition Ready of its TerraformProvider, or create it again if it was deleted")
 	}
+	if err := s.processes.admit(c.Key, origin{c.Version, binary}, time.Now()); err != nil {
+		return nil, err
+	}
+	provider, err := s.configured(ctx, binary, c)
+	var p *process
+	worn := make(chan struct{})
+	if err == nil {
+		p = &process{Provider: provider, config: c.Key, wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
+	}
+	news, again := s.processes.started(c.Key, p, err, time.Now())
+	if again && s.Metrics != nil {
+		s.Metrics.Restarted()
+	}
+	s.changed(news)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		select {
+		case <-provider.Done():
+			s.changed(s.processes.ended(c.Key, p, time.Now()))
+		case <-replaced:
+		case <-worn:
+		}
+	}()
+	return p, nil
+}
+
+// configured starts a process and configures it.
+func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Connection[Settings]) (*plugin.Provider, error) {
 	config, err := kinds.Config(binary.Schemas.Provider.Block, "spec.configuration", c.Settings.Configuration, func(field string) ([]byte, bool) {
 		value, has := c.Inputs["configuration."+field]
 		return bytes.TrimSuffix(value, []byte("\n")), has // which most commands add to the Secret
@@ -199,6 +269,9 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	if err != nil {
 		return nil, err
 	}
+	if s.Metrics != nil {
+		started.Called = func(m wire.Method, o wire.Outcome, took time.Duration) { s.Metrics.Called(m.Name(), string(o), took) }
+	}
 	provider, err := binary.Schemas.Configure(ctx, started, config, func(warnings plugin.Diagnostics) {
 		s.Log.V(1).Info("The provider warns", "config", c.Name, "count", len(warnings))
 	})
@@ -207,17 +280,7 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 		return nil, fmt.Errorf("configuring the provider: %w", err)
 	}
 	provider.Limit = c.Limiter.Do
-	worn := make(chan struct{})
-	p := &process{Provider: provider, wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
-	go func() {
-		defer close(p.done)
-		select {
-		case <-started.Done():
-		case <-replaced:
-		case <-worn:
-		}
-	}()
-	return p, nil
+	return provider, nil
 }
 
 // lines counts what a process prints: it may hold secrets, so that the log has only that there was something.

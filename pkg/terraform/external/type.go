@@ -68,23 +68,32 @@ func NewBridge(name string, s *Source, store *state.Store, scheme *runtime.Schem
 // Provider returns the provider of the configurations, which has no managed kinds yet: see Serve and provider.Setup.
 func (b *Bridge) Provider(s *plugin.Schemas) (provider.Provider, error) {
 	definitions, err := kinds.ConfigDefinitions(b.Name, s.Provider)
-	p := provider.Provider{Name: "terraform-" + b.Name, AddToScheme: func(*runtime.Scheme) error { return nil }, Defined: definitions}
-	for _, d := range definitions {
+	return b.ProviderOf(definitions), err
+}
+
+// ProviderOf is Provider with definitions that are installed.
+func (b *Bridge) ProviderOf(configs []*apiextensionsv1.CustomResourceDefinition) provider.Provider {
+	p := provider.Provider{Name: "terraform-" + b.Name, AddToScheme: func(*runtime.Scheme) error { return nil }, Defined: configs}
+	for _, d := range configs {
 		p.Configs = append(p.Configs, unstructured.NewProviderConfig(kindOf(d)))
 	}
-	return p, err
+	return p
 }
 
 // Serve returns a resource type as two kinds, with their definitions. publish are computed attributes that connection Secrets have beside the
 // sensitive ones; they count for a type that is served already, too.
 func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
 	definitions, err := kinds.Definitions(b.Name, r.Type, r.Schema)
-	var all []provider.Kind
+	return b.ServeInstalled(r.Type, definitions, publish...), definitions, err
+}
+
+// ServeInstalled is Serve with definitions that are installed, which needs no process.
+func (b *Bridge) ServeInstalled(resourceType string, definitions []*apiextensionsv1.CustomResourceDefinition, publish ...string) (all []provider.Kind) {
 	for _, d := range definitions {
 		of := schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}
 		t := b.types[of]
 		if t == nil {
-			t = &Type{Name: r.Type, Kind: of, Store: b.Store, Journal: b.Source.Journal}
+			t = &Type{Name: resourceType, Kind: of, Store: b.Store, Journal: b.Source.Journal}
 			b.types[of] = t
 		}
 		t.publish.Store(&publish)
@@ -98,7 +107,7 @@ func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, [
 			},
 		})
 	}
-	return all, definitions, err
+	return all
 }
 
 func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind {

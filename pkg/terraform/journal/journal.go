@@ -181,6 +181,15 @@ func (j *Journal) Find(object string) (*Note, error) {
 	}
 }
 
+// Discard removes the note about an object that is gone. It is false if a change of it is in progress: then the note stays.
+func (j *Journal) Discard(object string) (bool, error) {
+	note, err := j.Find(object)
+	if err != nil || note != nil && note.Lasting {
+		return false, err
+	}
+	return true, j.Remove(object)
+}
+
 // Remove removes the note about an object, once the answer is stored elsewhere.
 func (j *Journal) Remove(object string) error {
 	if j == nil {

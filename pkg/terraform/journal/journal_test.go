@@ -161,6 +161,9 @@ func TestKilledClient(t *testing.T) {
 		if note := find(t, notes); note == nil || !note.Lasting || note.Finished {
 			t.Errorf("while the change lasts the note is %+v", note)
 		}
+		if discarded, err := discard(t, notes); discarded || err != nil {
+			t.Errorf("the note of a change that lasts was discarded: %v, %v", discarded, err)
+		}
 		testkit.Eventually(t, "the journal has the answer", func() error {
 			if note := find(t, notes); note.Lasting || note.Answer == nil {
 				return fmt.Errorf("the note is %+v", note)
@@ -194,7 +197,19 @@ func TestKilledProvider(t *testing.T) {
 		if note := find(t, notes); note == nil || note.Lasting || !note.Finished || note.Answer != nil || note.Began.Before(begin.Add(-time.Second)) {
 			t.Errorf("the note is %+v", note)
 		}
+		if discarded, err := discard(t, notes); !discarded || err != nil || find(t, notes) != nil {
+			t.Errorf("the note of an object that is gone is there: %v, %v", discarded, err)
+		}
 	})
+}
+
+func discard(t *testing.T, notes string) (bool, error) {
+	t.Helper()
+	j, err := journal.Open(notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.Discard("uid")
 }
 
 // processes returns those with one of the texts in their environment.

@@ -34,6 +34,18 @@ func GroupVersionKind(provider, resourceType string, scope apiextensionsv1.Resou
 	return kube.GroupVersionKind{Group: Group(provider, scope), Version: Version, Kind: Names(provider, resourceType).Kind}
 }
 
+// DefinitionNames are the names of the definitions of a resource type, in both scopes.
+func DefinitionNames(provider, resourceType string) []string {
+	plural := Names(provider, resourceType).Plural
+	return []string{plural + "." + Group(provider, apiextensionsv1.ClusterScoped), plural + "." + Group(provider, apiextensionsv1.NamespaceScoped)}
+}
+
+// ConfigDefinitionNames are the names of the definitions of a provider's configurations.
+func ConfigDefinitionNames(provider string) []string {
+	return []string{"providerconfigs." + Group(provider, apiextensionsv1.ClusterScoped), "providerconfigs." + Group(provider, apiextensionsv1.NamespaceScoped),
+		"clusterproviderconfigs." + Group(provider, apiextensionsv1.NamespaceScoped)}
+}
+
 var (
 	unambiguous = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$`)
 	// ambiguous names could have the list kind, a plural or the kind of others.

@@ -53,6 +53,7 @@ type Process struct {
 	*wire.Conn
 	command *exec.Cmd
 	folder  string // home, temporary files and the socket
+	lock    *os.File
 	done    chan struct{}
 	end     context.CancelFunc
 }
@@ -63,18 +64,19 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "bowline-tf-")
+	folder, lock, err := newFolder()
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the provider: %w", err)
+		return nil, err
 	}
-	p := &Process{folder: folder, done: make(chan struct{})}
+	p := &Process{folder: folder, lock: lock, done: make(chan struct{})}
 	p.command = exec.Command(c.Path, c.Args...)
+	p.command.ExtraFiles = []*os.File{lock}
 	p.command.Dir, p.command.Env = cmp.Or(c.Dir, folder), slices.Concat(environment(folder), c.Env, handshake.Environment())
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !c.Outlives {
 		dieWithParent(p.command.SysProcAttr)
 	} else if _, err := p.command.StdinPipe(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(folder))
+		return nil, errors.Join(err, os.RemoveAll(folder), lock.Close())
 	}
 	output := lasting{cmp.Or[io.Writer](c.Output, io.Discard)}
 	p.command.Stderr = output
@@ -86,7 +88,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		err = p.run()
 	}
 	if err != nil {
-		return nil, errors.Join(failure.With(failure.InvalidSettings, fmt.Errorf("starting the provider: %w", err)), os.RemoveAll(folder))
+		return nil, errors.Join(failure.With(failure.InvalidSettings, fmt.Errorf("starting the provider: %w", err)), os.RemoveAll(folder), lock.Close())
 	}
 	line, err := p.firstLine(ctx, stdout)
 	if err == nil {
@@ -155,6 +157,7 @@ func (p *Process) run() error {
 		p.command.ProcessState = state
 		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // what it started
 		_ = os.RemoveAll(p.folder)
+		_ = p.lock.Close()
 		close(p.done)
 	}()
 	return <-started

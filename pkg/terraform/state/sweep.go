@@ -26,12 +26,13 @@ const (
 )
 
 // Sweep deletes the states of objects that are gone, now and then, until the context ends: an object in a namespace cannot own a Secret of
-// another one. A state whose object cannot be looked up stays, as where its kind is not served.
-func (s *Store) Sweep(ctx context.Context, log logr.Logger) error {
+// another one. A state whose object cannot be looked up stays, as where its kind is not served. forget removes whatever else is known of the
+// object with a UID, before its state; that stays if it is false.
+func (s *Store) Sweep(ctx context.Context, log logr.Logger, forget func(uid string) (bool, error)) error {
 	every := time.NewTicker(sweepInterval)
 	defer every.Stop()
 	for {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := s.sweep(ctx, forget); err != nil && ctx.Err() == nil {
 			log.Info("Cannot delete the states of objects that are gone", "error", err.Error())
 		}
 		select {
@@ -42,7 +43,7 @@ func (s *Store) Sweep(ctx context.Context, log logr.Logger) error {
 	}
 }
 
-func (s *Store) sweep(ctx context.Context) error {
+func (s *Store) sweep(ctx context.Context, forget func(uid string) (bool, error)) error {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := s.live.List(ctx, all, client.InNamespace(s.namespace), client.HasLabels{LabelKeyKind}); err != nil {
@@ -54,10 +55,15 @@ func (s *Store) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if isState && gone {
-			if err := s.Forget(ctx, types.UID(uid)); err != nil {
-				return err
-			}
+		if !isState || !gone {
+			continue
+		}
+		forgotten, err := forget(uid)
+		if err == nil && forgotten {
+			err = s.Forget(ctx, types.UID(uid))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -45,9 +47,10 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 		}
 	}
 	there, gone, replaced, unserved, untyped := ofConfigMap(s, "there"), ofConfigMap(s, "gone"), ofConfigMap(s, "replaced"), s, ofConfigMap(s, "untyped")
+	changing := ofConfigMap(s, "changing")
 	create(there)
 	untyped.object.SetGroupVersionKind(schema.GroupVersionKind{})
-	for name, of := range map[string]stage{"there": there, "gone": gone, "replaced": replaced, "unserved": unserved, "untyped": untyped} {
+	for name, of := range map[string]stage{"there": there, "gone": gone, "replaced": replaced, "unserved": unserved, "untyped": untyped, "changing": changing} {
 		if err := of.save(t.Context(), &state.State{Name: name}); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +63,15 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	controlplanetest.Run(t, func(ctx context.Context) error { return s.Sweep(ctx, logr.Discard()) })
+	var mu sync.Mutex
+	var forgotten []string
+	forget := func(uid string) (bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		forgotten = append(forgotten, uid)
+		return uid != string(changing.object.GetUID()), nil
+	}
+	controlplanetest.Run(t, func(ctx context.Context) error { return s.Sweep(ctx, logr.Discard(), forget) })
 	s.Eventually(t, "the states of objects that are gone are deleted", func(ctx context.Context) error {
 		for _, uid := range []types.UID{gone.object.GetUID(), formerly} {
 			err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: state.NamePrefix + string(uid)}, &corev1.Secret{})
@@ -70,6 +81,14 @@ func TestSweepDeletesTheStatesOfObjectsThatAreGone(t *testing.T) {
 		}
 		return nil
 	})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, of := range []stage{there, unserved, untyped} {
+		if slices.Contains(forgotten, string(of.object.GetUID())) {
+			t.Errorf("what else is known of %s was removed", of.object.GetName())
+		}
+	}
+	changing.wantStored(t, &state.State{Name: "changing"})
 	there.wantStored(t, &state.State{Name: "there"})
 	unserved.wantStored(t, &state.State{Name: "unserved"})
 	untyped.wantStored(t, &state.State{Name: "untyped"})

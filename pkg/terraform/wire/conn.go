@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -18,7 +20,31 @@ import (
 // A Conn is the connection with the process of a provider. It is safe for concurrent use.
 type Conn struct {
 	Version int // of the protocol: 5 or 6
-	grpc    *grpc.ClientConn
+	// Called is called after each Call, with how long it took. It is set before the first. Default: nothing.
+	Called func(m Method, o Outcome, took time.Duration)
+	grpc   *grpc.ClientConn
+}
+
+// An Outcome is what became of a call.
+type Outcome string
+
+// The outcomes of calls.
+const (
+	OutcomeOK         Outcome = "ok"
+	OutcomeError      Outcome = "error" // which the provider answered
+	OutcomeUnanswered Outcome = "unanswered"
+)
+
+// outcomeOf is the outcome of a call.
+func outcomeOf(response proto.Message, err error) Outcome {
+	if err != nil {
+		return OutcomeUnanswered
+	}
+	answer, _ := response.(interface{ GetDiagnostics() []*Diagnostic })
+	if answer != nil && slices.ContainsFunc(answer.GetDiagnostics(), func(d *Diagnostic) bool { return d.GetSeverity() != Diagnostic_WARNING }) {
+		return OutcomeError
+	}
+	return OutcomeOK
 }
 
 // A Method is one call of the protocol, with its names in both versions.
@@ -37,6 +63,9 @@ var (
 	MethodApply             = Method{"ApplyResourceChange", "ApplyResourceChange"}
 	MethodImport            = Method{"ImportResourceState", "ImportResourceState"}
 )
+
+// Name is the method's name in version 6.
+func (m Method) Name() string { return m.v6 }
 
 // Path is the method's name in gRPC.
 func (m Method) Path(version int) string {
@@ -65,7 +94,11 @@ func (u *Unanswered) Unwrap() error { return u.err }
 
 // Call calls a method. Its errors are Unanswered.
 func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Message) error {
+	began := time.Now()
 	err := c.grpc.Invoke(ctx, m.Path(c.Version), request, response)
+	if c.Called != nil {
+		c.Called(m, outcomeOf(response, err), time.Since(began))
+	}
 	if err == nil {
 		return nil
 	}

@@ -4,11 +4,8 @@
 package controller
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-version"
-	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
@@ -37,14 +33,9 @@ func find(spec v1alpha1.TerraformProviderSpec, folders []string) (found binary, 
 		return found, errors.New("no folder of Terraform providers is configured: start the controllers with --terraform-plugins FOLDER")
 	}
 	if spec.Path != "" {
-		found, err = findPath(spec.Path, folders)
-	} else {
-		found, err = findSource(spec.Source, spec.Version, folders)
+		return findPath(spec.Path, folders)
 	}
-	if err != nil {
-		return found, err
-	}
-	return found, check(found.path, spec.Checksums)
+	return findSource(spec.Source, spec.Version, folders)
 }
 
 func findPath(name string, folders []string) (binary, error) {
@@ -122,22 +113,13 @@ func findSource(source, constraint string, folders []string) (newest binary, err
 }
 
 // check fails for a binary that has none of the checksums, if there are any.
-func check(path string, checksums []string) error {
+func check(path string, checksums []string, hash func(string) ([]string, error)) error {
 	if len(checksums) == 0 {
 		return nil
 	}
-	file, err := os.Open(path)
+	sums, err := hash(path)
 	if err != nil {
 		return err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return err
-	}
-	sums := []string{"sha256:" + hex.EncodeToString(hash.Sum(nil))}
-	if of, err := dirhash.HashDir(filepath.Dir(path), "", dirhash.Hash1); err == nil {
-		sums = append(sums, of)
 	}
 	if !slices.ContainsFunc(sums, func(sum string) bool { return slices.Contains(checksums, sum) }) {
 		return fmt.Errorf("%s has the checksums %s, and spec.checksums has other ones: install the release that they are for, or correct them",

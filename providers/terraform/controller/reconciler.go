@@ -20,17 +20,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -47,6 +52,9 @@ const readTimeout = time.Minute
 
 // usersInterval is how often a TerraformProvider under deletion looks for objects of its kinds.
 const usersInterval = 2 * time.Second
+
+// conflictDelay is how long the cache gets to follow a write.
+const conflictDelay = 200 * time.Millisecond
 
 // finalizer keeps a TerraformProvider while there are objects of its kinds, which nothing would delete without it.
 const finalizer = "tf.bowline.dev/in-use"
@@ -70,6 +78,11 @@ type Reconciler struct {
 	store   *state.Store
 	journal *journal.Journal
 
+	events  event.Recorder
+	metrics *telemetry.Metrics
+	changed changes // of processes
+	hashes  hashes
+
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
 }
 
@@ -78,6 +91,7 @@ type served struct {
 	source *external.Source
 	bridge *external.Bridge
 	setup  *provider.Setup
+	serves bool   // all kinds that there were, if only to say that there is no binary
 	of     string // what status was made of
 	status v1alpha1.TerraformProviderStatus
 }
@@ -86,9 +100,11 @@ type served struct {
 func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	mgr := s.Manager()
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
-		store: state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace)}
+		store:   state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace),
+		changed: changes{started: make(chan struct{})}, hashes: hashes{},
+		events: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
 	var err error
-	if o.Journal != "" {
+	if r.metrics, err = telemetry.NewMetrics(metrics.Registry); err == nil && o.Journal != "" {
 		r.journal, err = journal.Open(o.Journal)
 	}
 	return r, err
@@ -98,18 +114,27 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 func (r *Reconciler) Start() error {
 	err := r.setup.Controller(v1alpha1.TerraformProviderGroupVersionKind, 1).
 		For(&v1alpha1.TerraformProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(r.changed.source()).
 		Complete(r)
 	if err != nil {
 		return err
 	}
 	mgr := r.setup.Manager()
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.store.Sweep(ctx, mgr.GetLogger()) }))
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := plugin.RemoveLeftFolders(); err != nil {
+			mgr.GetLogger().Info("Cannot remove what providers left in the folder for temporary files", "error", err.Error())
+		}
+		return r.store.Sweep(ctx, mgr.GetLogger(), r.journal.Discard)
+	}))
 }
 
 // Reconcile serves what a TerraformProvider declares, and reports it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	of := &v1alpha1.TerraformProvider{}
 	if err := r.client.Get(ctx, req.NamespacedName, of); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.abandon(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	before := of.DeepCopy()
@@ -139,10 +164,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		ready.LastTransitionTime = former.LastTransitionTime
 	}
 	of.SetConditions(ready)
+	unsteady, news := r.withProcesses(of, before.Status)
 	if !equality.Semantic.DeepEqual(before.Status, of.Status) {
-		if err := r.client.Status().Patch(ctx, of, client.MergeFrom(before)); err != nil {
+		err := r.client.Status().Patch(ctx, of, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) { // processes change more quickly than the cache
+			return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		}
+		if err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
+	}
+	if news {
+		r.emit(ctx, of, unsteady)
 	}
 	if of.DeletionTimestamp != nil {
 		return reconcile.Result{RequeueAfter: usersInterval}, nil
@@ -179,25 +212,41 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 	return "", nil
 }
 
-// serve has this process serve the resource types, and returns what there is then.
-func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (status v1alpha1.TerraformProviderStatus, err error) {
+// serve has this process serve the resource types, and returns what there is then. If it cannot, what it served before it goes on to serve; if
+// it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing keeps them as declared.
+func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
+	now := r.serving[tp.Name]
+	if now == nil {
+		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
+			Changed: func() { r.changed.enqueue(tp.Name) }, Metrics: r.metrics.Terraform(tp.Name)}
+		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
+		r.serving[tp.Name] = now
+	}
+	status, err := r.serveBinary(ctx, tp, now)
+	if err != nil && !now.serves {
+		err = errors.Join(err, r.serveInstalled(ctx, tp, now))
+	}
+	return status, err
+}
+
+func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served) (status v1alpha1.TerraformProviderStatus, err error) {
 	found, err := find(tp.Spec, r.Folders)
 	if err != nil {
+		return status, err
+	}
+	if err := check(found.path, tp.Spec.Checksums, r.hashes.of); err != nil {
+		if found.path == now.status.Binary {
+			now.use(nil) // else its processes would be started again from what nobody allows
+		}
 		return status, err
 	}
 	info, err := os.Stat(found.path)
 	if err != nil {
 		return status, err
 	}
-	now := r.serving[tp.Name]
 	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types, tp.Spec.TypeSettings)
-	if now != nil && now.of == of {
+	if now.of == of {
 		return now.status, nil
-	}
-	if now == nil {
-		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name)}
-		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
-		r.serving[tp.Name] = now
 	}
 	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
 	if err != nil {
@@ -209,10 +258,75 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	if status, err = r.install(ctx, tp, now, schemas); err != nil {
 		return status, err
 	}
-	now.source.Use(&external.Binary{Path: found.path, Schemas: schemas})
+	now.use(&external.Binary{Path: found.path, Schemas: schemas})
 	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
 	now.of, now.status = of, status
 	return status, nil
+}
+
+// use has processes start from a binary, or none.
+func (s *served) use(binary *external.Binary) {
+	if binary != nil || s.of != "" {
+		s.source.Use(binary)
+	}
+	s.of = ""
+}
+
+// abandon ends the processes of a TerraformProvider that is gone. Objects that exist nevertheless say so.
+func (r *Reconciler) abandon(name string) {
+	if now := r.serving[name]; now != nil {
+		now.use(nil)
+		now.source.Metrics.Forget()
+	}
+}
+
+// serveInstalled serves the kinds that the TerraformProvider had before this process started, as the API server has them.
+func (r *Reconciler) serveInstalled(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served) error {
+	if len(tp.Status.Kinds) == 0 {
+		return nil
+	}
+	var rows []provider.Kind
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	for _, kind := range tp.Status.Kinds {
+		both, err := r.installed(ctx, kinds.DefinitionNames(tp.Name, kind.Type)...)
+		if err != nil {
+			return err
+		}
+		rows, definitions = append(rows, now.bridge.ServeInstalled(kind.Type, both, keysOf(tp, kind.Type)...)...), append(definitions, both...)
+	}
+	configs, err := r.installed(ctx, kinds.ConfigDefinitionNames(tp.Name)...)
+	if err != nil {
+		return err
+	}
+	return r.begin(now, now.bridge.ProviderOf(configs), rows, definitions)
+}
+
+// begin has the controllers serve kinds, with those of the configurations before the first.
+func (r *Reconciler) begin(now *served, p provider.Provider, rows []provider.Kind, definitions []*apiextensionsv1.CustomResourceDefinition) (err error) {
+	if now.setup == nil {
+		if now.setup, err = p.Setup(r.setup.Manager(), r.setup.Options()...); err != nil {
+			return err
+		}
+	}
+	err = now.setup.Serve(rows, definitions)
+	now.serves = now.serves || err == nil
+	return err
+}
+
+// installed returns definitions by their names, as the API server has them.
+func (r *Reconciler) installed(ctx context.Context, names ...string) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
+	for _, name := range names {
+		read, d := &kube.Unstructured{}, &apiextensionsv1.CustomResourceDefinition{}
+		read.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		if err := r.live.Get(ctx, client.ObjectKey{Name: name}, read); err != nil {
+			return nil, fmt.Errorf("reading the definition %s: %w", name, err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, d); err != nil {
+			return nil, fmt.Errorf("decoding the definition %s: %w", name, err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }
 
 // read asks a process of the provider for the schemas of the types that some patterns match.
@@ -294,12 +408,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 	if err != nil {
 		return status, err
 	}
-	if now.setup == nil {
-		if now.setup, err = p.Setup(r.setup.Manager(), r.setup.Options()...); err != nil {
-			return status, err
-		}
-	}
-	return status, now.setup.Serve(rows, definitions)
+	return status, r.begin(now, p, rows, definitions)
 }
 
 func keysOf(tp *v1alpha1.TerraformProvider, resourceType string) []string {

@@ -18,18 +18,22 @@ import (
 )
 
 // RoleName is the ClusterRole with the rights of the controllers on the kinds of Terraform providers, whose groups are known at run time only.
-// An admission policy keeps other groups out of it.
+// An admission policy keeps other groups out of it. The Role of this name has StateRules.
 const RoleName = "bowline-terraform"
 
-// Rules are what the controllers need besides the rights in the role.
+// Rules are what the controllers need in all namespaces besides the rights in the role.
 func Rules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}},
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{RoleName}, Verbs: []string{"get", "patch", "escalate"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}}, // states of objects that are gone
 	}
+}
+
+// StateRules are what the controllers need in the namespace of the states, besides Rules.
+func StateRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}}} // of objects that are gone
 }
 
 // grant adds the groups of a provider to the role.

@@ -89,6 +89,49 @@ type TerraformProviderStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Kinds []ServedKind `json:"kinds,omitempty"`
+	// RunningProcesses is how many processes of the provider run.
+	// +optional
+	RunningProcesses *int `json:"runningProcesses,omitempty"`
+	// Restarts is how often a process was started again after it ended by itself, since the controllers started.
+	// +optional
+	Restarts *int `json:"restarts,omitempty"`
+	// Processes of the configurations in use, at most 64: those that do not run first.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=namespace
+	// +listMapKey=name
+	Processes []Process `json:"processes,omitempty"`
+	// MoreProcesses is how many configurations in use processes leaves out.
+	// +optional
+	MoreProcesses int `json:"moreProcesses,omitempty"`
+}
+
+// A Process is that of one configuration.
+type Process struct {
+	// Kind of the configuration: ProviderConfig or ClusterProviderConfig.
+	Kind string `json:"kind"`
+	// Namespace of the configuration. Empty for cluster-scoped ones.
+	// +kubebuilder:default=""
+	Namespace string `json:"namespace"`
+	// Name of the configuration.
+	Name string `json:"name"`
+	// State is Running; Ended, by itself, and started again at the next use; KeepsEnding, and started again after a pause; or CannotStart.
+	State string `json:"state"`
+	// Reason why it cannot be started, as in conditions of objects.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// StartedAt is when it was last started.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// Restarts is how often it was started again after it ended by itself, while the configuration was in use.
+	// +optional
+	Restarts int `json:"restarts,omitempty"`
+	// MemoryBytes is the resident memory of the process, of what it started, and of its journal. It is read once a minute, on Linux, and
+	// changes here by more than a tenth only.
+	// +optional
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
 }
 
 // A ServedKind is the kind of a resource type.
@@ -106,6 +149,8 @@ type ServedKind struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tfp,categories=terraform
 // +kubebuilder:printcolumn:name="VERSION",type="string",JSONPath=".status.version"
+// +kubebuilder:printcolumn:name="PROCESSES",type="integer",JSONPath=".status.runningProcesses"
+// +kubebuilder:printcolumn:name="RESTARTS",type="integer",JSONPath=".status.restarts"
 // +kubebuilder:printcolumn:name="TYPES",type="string",JSONPath=".spec.types"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z][a-z0-9-]{0,30}$')",message="the name is part of the groups of kinds: use the provider's own, of lower case letters, digits and hyphens, at most 31"
 // +bowline:platform
