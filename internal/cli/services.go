@@ -247,6 +247,8 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 	if o.Terraform != nil {
 		cmd.Flags().StringVar(&o.Terraform.Journal, "terraform-journal", "", "`folder` for the answers of Terraform providers to changes, so that a kill "+
 			"during a change loses none; it has secrets, and must outlive this process (default: none)")
+		cmd.Flags().StringVar(&o.Terraform.Mirror.Folder, "terraform-downloads", "", "`folder` for what is downloaded from --terraform-mirror, of this "+
+			"process only; what outlives the process is not downloaded again")
 	}
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		switch o.logFormat {
@@ -271,6 +273,9 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	o.Providers = o.selection.Providers()
 	if err := o.Validate(); err != nil {
 		return err
+	}
+	if o.Terraform != nil && o.Terraform.Mirror.URL != "" && o.Terraform.Mirror.Folder == "" {
+		return errors.New("--terraform-mirror needs --terraform-downloads FOLDER, which is for its packages")
 	}
 	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(log.Library("client"), klog.ContextualLogger(true))

@@ -45,7 +45,16 @@ import (
 func TestMain(m *testing.M) {
 	journal.Main()
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplanetest.Main(m))
+	folder, err := os.MkdirTemp("", "roots")
+	if err == nil {
+		err = mirror.TrustNetworks(folder)
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := controlplanetest.Main(m)
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
 }
 
 // A stage is an API server with the controllers of TerraformProviders, which have no rights but their own.
@@ -58,10 +67,16 @@ type stage struct {
 
 func newStage(t *testing.T, folders ...string) *stage {
 	t.Helper()
+	return newStageWith(t, controller.Options{Folders: folders})
+}
+
+func newStageWith(t *testing.T, o controller.Options) *stage {
+	t.Helper()
 	s := &stage{Env: controlplanetest.New(t), t: t, folder: t.TempDir()}
 	s.must(apis.AddToScheme(s.Scheme))
 	s.name = "reef-" + s.Namespace[max(0, len(s.Namespace)-12):]
-	p := terraform.Provider(&controller.Options{Folders: folders, Journal: filepath.Join(t.TempDir(), "notes"), Namespace: s.Namespace})
+	o.Journal, o.Namespace = filepath.Join(t.TempDir(), "notes"), s.Namespace
+	p := terraform.Provider(&o)
 	definitions, err := p.Definitions()
 	s.must(err)
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))

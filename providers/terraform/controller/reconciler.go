@@ -34,6 +34,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -55,6 +56,8 @@ const finalizer = "tf.bowline.dev/in-use"
 type Options struct {
 	// Folders have the binaries of providers. Nothing else is run.
 	Folders []string
+	// Mirror is asked for packages that no folder has. Default: none, and nothing is downloaded.
+	Mirror mirror.Config
 	// Journal is the folder of the notes about changes. Default: none, and a kill during a change may need a person.
 	Journal string
 	// Namespace has the Secrets with states.
@@ -64,11 +67,12 @@ type Options struct {
 // A Reconciler serves the resource types of TerraformProviders.
 type Reconciler struct {
 	Options
-	client  client.Client
-	live    client.Reader
-	setup   *provider.Setup // of the provider that has the TerraformProviders
-	store   *state.Store
-	journal *journal.Journal
+	client    client.Client
+	live      client.Reader
+	setup     *provider.Setup // of the provider that has the TerraformProviders
+	store     *state.Store
+	journal   *journal.Journal
+	downloads *mirror.Downloads // nil for none
 
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
 }
@@ -87,11 +91,14 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	mgr := s.Manager()
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
 		store: state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace)}
-	var err error
+	var failed, err error
 	if o.Journal != "" {
-		r.journal, err = journal.Open(o.Journal)
+		r.journal, failed = journal.Open(o.Journal)
 	}
-	return r, err
+	if o.Mirror.URL != "" {
+		r.downloads, err = mirror.New(o.Mirror)
+	}
+	return r, errors.Join(failed, err)
 }
 
 // Start adds the controller, one reconcile at a time: a process of a large provider takes much memory.
@@ -103,7 +110,14 @@ func (r *Reconciler) Start() error {
 		return err
 	}
 	mgr := r.setup.Manager()
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.store.Sweep(ctx, mgr.GetLogger()) }))
+	if r.downloads != nil {
+		err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			r.downloads.Stop()
+			return nil
+		}))
+	}
+	return errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.store.Sweep(ctx, mgr.GetLogger()) })))
 }
 
 // Reconcile serves what a TerraformProvider declares, and reports it.
@@ -147,6 +161,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if of.DeletionTimestamp != nil {
 		return reconcile.Result{RequeueAfter: usersInterval}, nil
 	}
+	if wait, ok := errors.AsType[*mirror.WaitError](err); ok {
+		return reconcile.Result{RequeueAfter: min(wait.After, lookInterval)}, nil
+	}
 	return reconcile.Result{RequeueAfter: lookInterval}, nil
 }
 
@@ -181,7 +198,7 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 
 // serve has this process serve the resource types, and returns what there is then.
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (status v1alpha1.TerraformProviderStatus, err error) {
-	found, err := find(tp.Spec, r.Folders)
+	found, err := r.find(tp.Spec, r.downloads)
 	if err != nil {
 		return status, err
 	}
