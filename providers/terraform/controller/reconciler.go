@@ -290,10 +290,10 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
 		rows, definitions = append(rows, both...), append(definitions, defined...)
-		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: defined[0].Spec.Names.Kind})
+		status.Kinds = append(status.Kinds, servedKind(name, defined[0].Spec.Names.Kind, of))
 	}
 	for _, former := range tp.Status.Kinds {
-		if slices.Contains(status.Kinds, former) {
+		if slices.ContainsFunc(status.Kinds, func(k v1alpha1.ServedKind) bool { return k.Type == former.Type && k.Kind == former.Kind }) {
 			continue
 		}
 		user, err := r.user(ctx, tp.Name, former)

@@ -98,6 +98,20 @@ type ServedKind struct {
 	Type string `json:"type"`
 	// Kind of the managed resources.
 	Kind string `json:"kind"`
+	// Deprecated are the fields of forProvider and initProvider that the provider has deprecated. The API server warns of them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Deprecated []DeprecatedField `json:"deprecated,omitempty"`
+}
+
+// A DeprecatedField is one that objects should not set any more.
+type DeprecatedField struct {
+	// Field is its path, without the indices of lists, and with * for the keys of maps.
+	Field string `json:"field"`
+	// Message of the provider.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // A TerraformProvider makes resource types of a Terraform provider managed kinds: postgresql_database of the TerraformProvider postgresql
