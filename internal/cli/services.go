@@ -264,6 +264,9 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 }
 
 func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
+	if o.Terraform != nil && o.Terraform.Mirror.URL != "" && o.Terraform.Mirror.Folder == "" {
+		return errors.New("--terraform-mirror needs --terraform-downloads FOLDER, which is for its packages")
+	}
 	var err error
 	if o.REST, err = provider.RESTConfig(o.kubeconfig, o.context); err != nil {
 		return err
@@ -273,9 +276,6 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	o.Providers = o.selection.Providers()
 	if err := o.Validate(); err != nil {
 		return err
-	}
-	if o.Terraform != nil && o.Terraform.Mirror.URL != "" && o.Terraform.Mirror.Folder == "" {
-		return errors.New("--terraform-mirror needs --terraform-downloads FOLDER, which is for its packages")
 	}
 	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(log.Library("client"), klog.ContextualLogger(true))

@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -308,5 +311,14 @@ func TestRights(t *testing.T) {
 	other.SetName("things.example.org")
 	if err := controllers.Create(t.Context(), other); err == nil {
 		t.Error("they defined a kind of another group")
+	}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deprecations.kinds.tf.bowline.dev"}}
+	if err := controllers.Patch(t.Context(), policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"failurePolicy":"Fail"}}`))); !apierrors.IsForbidden(err) {
+		t.Errorf("they changed the policy that warns of deprecations: %v", err)
+	}
+	policy.Name = s.name
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false"}}
+	if err := controllers.Create(t.Context(), policy); !apierrors.IsForbidden(err) {
+		t.Errorf("they created an admission policy: %v", err)
 	}
 }

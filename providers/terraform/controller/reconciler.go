@@ -290,7 +290,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
 		rows, definitions = append(rows, both...), append(definitions, defined...)
-		status.Kinds = append(status.Kinds, servedKind(name, defined[0].Spec.Names.Kind, of))
+		status.Kinds = addServed(status.Kinds, name, defined[0].Spec.Names.Kind, of)
 	}
 	for _, former := range tp.Status.Kinds {
 		if slices.ContainsFunc(status.Kinds, func(k v1alpha1.ServedKind) bool { return k.Type == former.Type && k.Kind == former.Kind }) {
