@@ -99,6 +99,9 @@ func open(c Config) (*mirror, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if c.Folder == "" {
+		return nil, errors.New("a mirror of Terraform providers needs a folder for its packages")
+	}
 	base, err := url.Parse(strings.TrimSuffix(c.URL, "/") + "/")
 	if err != nil {
 		return nil, err

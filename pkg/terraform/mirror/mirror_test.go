@@ -469,4 +469,7 @@ func TestConfigs(t *testing.T) {
 			t.Errorf("%q with token %q: %v", tc.url, tc.token, err)
 		}
 	}
+	if _, err := mirror.New(mirror.Config{URL: "https://mirror.example.com"}); err == nil {
+		t.Error("a mirror without a folder was opened")
+	}
 }
