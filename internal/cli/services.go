@@ -247,6 +247,8 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 	if o.Terraform != nil {
 		cmd.Flags().StringVar(&o.Terraform.Journal, "terraform-journal", "", "`folder` for the answers of Terraform providers to changes, so that a kill "+
 			"during a change loses none; it has secrets, and must outlive this process (default: none)")
+		cmd.Flags().StringVar(&o.Terraform.Mirror.Folder, "terraform-downloads", "", "`folder` for what is downloaded from --terraform-mirror, of this "+
+			"process only; what outlives the process is not downloaded again")
 	}
 	untilSignal(cmd, std, func(ctx context.Context, log *logs.Logs) error {
 		switch o.logFormat {
@@ -262,6 +264,9 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 }
 
 func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
+	if o.Terraform != nil && o.Terraform.Mirror.URL != "" && o.Terraform.Mirror.Folder == "" {
+		return errors.New("--terraform-mirror needs --terraform-downloads FOLDER, which is for its packages")
+	}
 	var err error
 	if o.REST, err = provider.RESTConfig(o.kubeconfig, o.context); err != nil {
 		return err

@@ -58,6 +58,8 @@ func TestUsage(t *testing.T) {
 		"up: bad address":              {"up --listen nowhere", exitError, "", "nowhere"},
 		"up: bad address of the cloud": {"up --cloud-listen nowhere", exitError, "", "nowhere"},
 		"up: no interval":              {"up --poll-interval 0s", exitError, "", "at least 1s"},
+		"up: mirror by http":           {"up --terraform-mirror http://mirror.example.com/", exitError, "", "with https except for a loopback address"},
+		"controllers: no folder":       {"controllers --terraform-mirror https://mirror.example.com/", exitError, "", "needs --terraform-downloads FOLDER"},
 		"cloud: bad address":           {"cloud --cloud-listen nowhere", exitError, "", "nowhere"},
 		"no server":                    {"kubectl get pods", exitError, "", "start one with: bowline up --detach"},
 		"user: help":                   {"user --help", exitOK, "user revoke shop", ""},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,7 +48,16 @@ import (
 func TestMain(m *testing.M) {
 	journal.Main()
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplanetest.Main(m))
+	folder, err := os.MkdirTemp("", "roots")
+	if err == nil {
+		err = mirror.TrustNetworks(folder)
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := controlplanetest.Main(m)
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
 }
 
 // A stage is an API server with the controllers of TerraformProviders, which have no rights but their own.
@@ -60,10 +71,16 @@ type stage struct {
 
 func newStage(t *testing.T, folders ...string) *stage {
 	t.Helper()
+	return newStageWith(t, controller.Options{Folders: folders})
+}
+
+func newStageWith(t *testing.T, o controller.Options) *stage {
+	t.Helper()
 	s := &stage{Env: controlplanetest.New(t), t: t, folder: t.TempDir()}
 	s.must(apis.AddToScheme(s.Scheme))
 	s.name = "reef-" + s.Namespace[max(0, len(s.Namespace)-12):]
-	p := terraform.Provider(&controller.Options{Folders: folders, Journal: filepath.Join(t.TempDir(), "notes"), Namespace: s.Namespace})
+	o.Journal, o.Namespace = filepath.Join(t.TempDir(), "notes"), s.Namespace
+	p := terraform.Provider(&o)
 	definitions, err := p.Definitions()
 	s.must(err)
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
@@ -324,5 +341,14 @@ func TestRights(t *testing.T) {
 	other.SetName("things.example.org")
 	if err := controllers.Create(t.Context(), other); err == nil {
 		t.Error("they defined a kind of another group")
+	}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deprecations.kinds.tf.bowline.dev"}}
+	if err := controllers.Patch(t.Context(), policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"failurePolicy":"Fail"}}`))); !apierrors.IsForbidden(err) {
+		t.Errorf("they changed the policy that warns of deprecations: %v", err)
+	}
+	policy.Name = s.name
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false"}}
+	if err := controllers.Create(t.Context(), policy); !apierrors.IsForbidden(err) {
+		t.Errorf("they created an admission policy: %v", err)
 	}
 }

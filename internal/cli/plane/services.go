@@ -171,6 +171,10 @@ func (o *ControllerOptions) AddFlags(flags *pflag.FlagSet) {
 		o.Terraform.Folders = terraformFolders()
 		flags.Var(&folders{of: &o.Terraform.Folders}, "terraform-plugins", "`folder` with binaries of Terraform providers, a "+
 			"filesystem mirror as of terraform providers mirror; nothing else is run for TerraformProviders; may be repeated")
+		flags.StringVar(&o.Terraform.Mirror.URL, "terraform-mirror", "", "`URL` of a network mirror of Terraform providers, with https except for a "+
+			"loopback address; what no folder has is downloaded from it (default: none, and nothing is downloaded)")
+		flags.Var((*absolutePath)(&o.Terraform.Mirror.TokenFile), "terraform-mirror-token-file",
+			"file of the bearer token for the host of --terraform-mirror, which may change at any time (default: none)")
 	}
 	o.Metrics.Address = telemetry.DefaultListen
 	flags.Var(&o.Metrics, "metrics-listen", `host:port that serves metrics to Prometheus at /metrics; port 0 picks a free one, which up keeps; "" is none`)
@@ -228,6 +232,9 @@ func terraformFolders() []string {
 func (o *ControllerOptions) Validate() error {
 	if o.PollInterval < time.Second {
 		return errors.New("--poll-interval must be at least 1s")
+	}
+	if o.Terraform != nil {
+		return o.Terraform.Mirror.Validate()
 	}
 	return nil
 }

@@ -144,6 +144,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	if p.Controllers.Terraform != nil {
 		p.Controllers.Terraform.Journal = filepath.Join(p.DataDir, "terraform")
+		p.Controllers.Terraform.Mirror.Folder = filepath.Join(p.DataDir, "terraform-plugins")
 	}
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),

@@ -124,8 +124,10 @@ type field struct {
 	description string
 	required    bool // in a configuration
 	input       bool // the user may set it
-	secret      bool // inputs are references to Secrets, and outputs are in the connection Secret only
-	min, max    int  // items; 0 is no limit
+	deprecated  bool
+	instead     string // what the provider says about a deprecation: may be empty
+	secret      bool   // inputs are references to Secrets, and outputs are in the connection Secret only
+	min, max    int    // items; 0 is no limit
 }
 
 // plainName returns the name without the suffix of references to Secrets.
@@ -141,11 +143,11 @@ func (s shape) fields() []field {
 	fields := make([]field, 0, len(s.block.Attributes)+len(s.block.Blocks))
 	for _, a := range s.block.Attributes {
 		fields = append(fields, field{shape: shapeOfAttribute(a), attribute: a.Name, required: a.Required, input: a.Required || a.Optional,
-			secret: a.Sensitive || a.WriteOnly, description: describe(a.Description, a.Deprecated, a.DeprecationMessage)})
+			deprecated: a.Deprecated, instead: a.DeprecationMessage, secret: a.Sensitive || a.WriteOnly, description: describe(a.Description, a.Deprecated, a.DeprecationMessage)})
 	}
 	for _, n := range s.block.Blocks {
 		fields = append(fields, field{shape: shapeOfNested(n), attribute: n.Name, required: n.MinItems > 0, input: true,
-			min: n.MinItems, max: n.MaxItems, description: describe(n.Block.Description, n.Block.Deprecated, "")})
+			deprecated: n.Block.Deprecated, min: n.MinItems, max: n.MaxItems, description: describe(n.Block.Description, n.Block.Deprecated, "")})
 	}
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.attribute, b.attribute) })
 	taken := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-version"
 
+	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
 
@@ -26,16 +27,36 @@ type binary struct {
 	version string // empty where nothing tells it
 }
 
-// find returns the binary that a spec names, in folders. Nothing outside of them is run: who writes TerraformProviders is no administrator
-// of the machine.
-func find(spec v1alpha1.TerraformProviderSpec, folders []string) (found binary, err error) {
-	if len(folders) == 0 {
-		return found, errors.New("no folder of Terraform providers is configured: start the controllers with --terraform-plugins FOLDER")
-	}
+const platform = runtime.GOOS + "_" + runtime.GOARCH
+
+// errAbsent reports that no folder has a version that satisfies a constraint.
+var errAbsent = errors.New("no version satisfies it")
+
+// find returns the binary that a spec names, in the folders. Nothing outside of them is run: who writes TerraformProviders is no administrator
+// of the machine. What no folder has is downloaded from the network mirror, if there is one.
+func (o *Options) find(spec v1alpha1.TerraformProviderSpec, downloads *mirror.Downloads) (found binary, err error) {
 	if spec.Path != "" {
-		return findPath(spec.Path, folders)
+		found, err = findPath(spec.Path, o.Folders) // not in that of downloads, where one in progress is not checked yet
+	} else if found, err = findSource(spec.Source, spec.Version, o.all()); errors.Is(err, errAbsent) && downloads != nil {
+		if err := downloads.Fetch(packageOf(spec)); err != nil {
+			return found, err
+		}
+		found, err = findSource(spec.Source, spec.Version, o.all())
 	}
-	return findSource(spec.Source, spec.Version, folders)
+	return found, err
+}
+
+// all returns the folders, with that of downloads.
+func (o *Options) all() []string {
+	if o.Mirror.URL == "" {
+		return o.Folders
+	}
+	return append(slices.Clone(o.Folders), o.Mirror.Folder)
+}
+
+func packageOf(spec v1alpha1.TerraformProviderSpec) mirror.Package {
+	return mirror.Package{Source: strings.Join(address(spec.Source), "/"), Constraint: spec.Version, Platform: platform, Checksums: spec.Checksums,
+		Check: func(program string) error { return check(program, spec.Checksums, checksumsOf) }}
 }
 
 func findPath(name string, folders []string) (binary, error) {
@@ -71,11 +92,7 @@ func findSource(source, constraint string, folders []string) (newest binary, err
 	if err != nil {
 		return newest, fmt.Errorf("spec.version %q is no constraint of versions: use one such as \"~> 5.0\" or \"5.100.0\"", constraint)
 	}
-	parts := strings.Split(source, "/")
-	if len(parts) == 2 {
-		parts = append([]string{defaultHost}, parts...)
-	}
-	platform := runtime.GOOS + "_" + runtime.GOARCH
+	parts := address(source)
 	var have version.Collection
 	for _, folder := range folders {
 		base := filepath.Join(append([]string{folder}, parts...)...)
@@ -107,9 +124,18 @@ func findSource(source, constraint string, folders []string) (newest binary, err
 	if len(have) > 0 {
 		what = fmt.Sprintf("there is %v", have)
 	}
-	return newest, fmt.Errorf("no version of %s satisfies %q in the folders of Terraform providers (%s): %s. Put its unpacked package into "+
-		"FOLDER/%s/VERSION/%s, as `terraform providers mirror` and unzip do, or correct spec.version",
-		source, constraint, strings.Join(folders, ", "), what, strings.Join(parts, "/"), platform)
+	return newest, fmt.Errorf("%s %q: %w in the folders of Terraform providers (%s): %s. Put its unpacked package into "+
+		"FOLDER/%s/VERSION/%s, as `terraform providers mirror` and unzip do, start the controllers with --terraform-mirror URL, or correct spec.version",
+		source, constraint, errAbsent, strings.Join(folders, ", "), what, strings.Join(parts, "/"), platform)
+}
+
+// address returns host, namespace and type.
+func address(source string) []string {
+	parts := strings.Split(source, "/")
+	if len(parts) == 2 {
+		parts = append([]string{defaultHost}, parts...)
+	}
+	return parts
 }
 
 // check fails for a binary that has none of the checksums, if there are any.
@@ -123,7 +149,7 @@ func check(path string, checksums []string, hash func(string) ([]string, error))
 	}
 	if !slices.ContainsFunc(sums, func(sum string) bool { return slices.Contains(checksums, sum) }) {
 		return fmt.Errorf("%s has the checksums %s, and spec.checksums has other ones: install the release that they are for, or correct them",
-			path, strings.Join(sums, " and "))
+			filepath.Base(path), strings.Join(sums, " and "))
 	}
 	return nil
 }

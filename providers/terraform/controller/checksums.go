@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 )
 
 // hashes are the checksums of binaries, as long as the files of their packages have the same names, sizes and times: a provider may have
@@ -25,7 +27,7 @@ type hashed struct {
 	sums  []string
 }
 
-// of returns the checksums of a binary: its own, and that of its package.
+// of returns checksumsOf a binary.
 func (h hashes) of(binary string) ([]string, error) {
 	files, err := fingerprint(filepath.Dir(binary))
 	if err != nil {
@@ -34,6 +36,15 @@ func (h hashes) of(binary string) ([]string, error) {
 	if known, has := h[binary]; has && known.files == files {
 		return known.sums, nil
 	}
+	sums, err := checksumsOf(binary)
+	if err == nil {
+		h[binary] = hashed{files, sums}
+	}
+	return sums, err
+}
+
+// checksumsOf returns the checksums of a binary: its own, and those of its package and of the archive that this was in, where it was downloaded.
+func checksumsOf(binary string) ([]string, error) {
 	file, err := os.Open(binary)
 	if err != nil {
 		return nil, err
@@ -46,8 +57,10 @@ func (h hashes) of(binary string) ([]string, error) {
 	sums := []string{"sha256:" + hex.EncodeToString(hash.Sum(nil))}
 	if of, err := dirhash.HashDir(filepath.Dir(binary), "", dirhash.Hash1); err == nil {
 		sums = append(sums, of)
+		if archive := mirror.ArchiveChecksum(filepath.Dir(binary), of); archive != "" {
+			sums = append(sums, archive)
+		}
 	}
-	h[binary] = hashed{files, sums}
 	return sums, nil
 }
 

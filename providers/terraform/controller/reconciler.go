@@ -39,6 +39,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -63,6 +64,8 @@ const finalizer = "tf.bowline.dev/in-use"
 type Options struct {
 	// Folders have the binaries of providers. Nothing else is run.
 	Folders []string
+	// Mirror is asked for packages that no folder has. Default: none, and nothing is downloaded.
+	Mirror mirror.Config
 	// Journal is the folder of the notes about changes. Default: none, and a kill during a change may need a person.
 	Journal string
 	// Namespace has the Secrets with states.
@@ -72,11 +75,12 @@ type Options struct {
 // A Reconciler serves the resource types of TerraformProviders.
 type Reconciler struct {
 	Options
-	client  client.Client
-	live    client.Reader
-	setup   *provider.Setup // of the provider that has the TerraformProviders
-	store   *state.Store
-	journal *journal.Journal
+	client    client.Client
+	live      client.Reader
+	setup     *provider.Setup // of the provider that has the TerraformProviders
+	store     *state.Store
+	journal   *journal.Journal
+	downloads *mirror.Downloads // nil for none
 
 	events  event.Recorder
 	metrics *telemetry.Metrics
@@ -103,11 +107,14 @@ func New(s *provider.Setup, o Options) (*Reconciler, error) {
 		store:   state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace),
 		changed: changes{started: make(chan struct{})}, hashes: hashes{},
 		events: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
-	var err error
-	if r.metrics, err = telemetry.NewMetrics(metrics.Registry); err == nil && o.Journal != "" {
-		r.journal, err = journal.Open(o.Journal)
+	var failed, err error
+	if r.metrics, failed = telemetry.NewMetrics(metrics.Registry); failed == nil && o.Journal != "" {
+		r.journal, failed = journal.Open(o.Journal)
 	}
-	return r, err
+	if o.Mirror.URL != "" {
+		r.downloads, err = mirror.New(o.Mirror)
+	}
+	return r, errors.Join(failed, err)
 }
 
 // Start adds the controller, one reconcile at a time: a process of a large provider takes much memory.
@@ -120,12 +127,19 @@ func (r *Reconciler) Start() error {
 		return err
 	}
 	mgr := r.setup.Manager()
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+	if r.downloads != nil {
+		err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			r.downloads.Stop()
+			return nil
+		}))
+	}
+	return errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := plugin.RemoveLeftFolders(); err != nil {
 			mgr.GetLogger().Info("Cannot remove what providers left in the folder for temporary files", "error", err.Error())
 		}
 		return r.store.Sweep(ctx, mgr.GetLogger(), r.journal.Discard)
-	}))
+	})))
 }
 
 // Reconcile serves what a TerraformProvider declares, and reports it.
@@ -180,6 +194,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if of.DeletionTimestamp != nil {
 		return reconcile.Result{RequeueAfter: usersInterval}, nil
 	}
+	if wait, ok := errors.AsType[*mirror.WaitError](err); ok {
+		return reconcile.Result{RequeueAfter: min(wait.After, lookInterval)}, nil
+	}
 	return reconcile.Result{RequeueAfter: lookInterval}, nil
 }
 
@@ -230,7 +247,7 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 }
 
 func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served) (status v1alpha1.TerraformProviderStatus, err error) {
-	found, err := find(tp.Spec, r.Folders)
+	found, err := r.find(tp.Spec, r.downloads)
 	if err != nil {
 		return status, err
 	}
@@ -387,10 +404,10 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
 		rows, definitions = append(rows, both...), append(definitions, defined...)
-		status.Kinds = append(status.Kinds, v1alpha1.ServedKind{Type: name, Kind: defined[0].Spec.Names.Kind})
+		status.Kinds = addServed(status.Kinds, name, defined[0].Spec.Names.Kind, of)
 	}
 	for _, former := range tp.Status.Kinds {
-		if slices.Contains(status.Kinds, former) {
+		if slices.ContainsFunc(status.Kinds, func(k v1alpha1.ServedKind) bool { return k.Type == former.Type && k.Kind == former.Kind }) {
 			continue
 		}
 		user, err := r.user(ctx, tp.Name, former)

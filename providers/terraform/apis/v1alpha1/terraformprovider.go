@@ -20,22 +20,23 @@ type TerraformProviderSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
 	// Source of the provider as in Terraform's required_providers, such as hashicorp/aws. The binary is looked for in the folders that the
-	// controllers were started with, each a filesystem mirror in Terraform's own layout. Nothing is downloaded.
+	// controllers were started with, each a filesystem mirror in Terraform's own layout. What they do not have is downloaded if the
+	// controllers were started with --terraform-mirror, and only then.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([a-z0-9][a-z0-9.-]*(:[0-9]+)?/)?[a-z0-9_-]+/[a-z0-9_-]+$`
 	// +kubebuilder:validation:MaxLength=255
 	Source string `json:"source,omitempty"`
-	// Version is a constraint as in Terraform's required_providers, such as "~> 5.0" or "5.100.0". The newest version of the mirror that
-	// satisfies it is used.
+	// Version is a constraint as in Terraform's required_providers, such as "~> 5.0" or "5.100.0". The newest version of the folders that
+	// satisfies it is used, and only if there is none the newest one of the network mirror.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Version string `json:"version,omitempty"`
-	// Checksums of which one must be that of the binary: its SHA-256 as sha256:HEX, or h1:BASE64 of Terraform's lock file, of the unpacked
-	// package. Default: none is compared.
+	// Checksums of which one must be that of the binary: its SHA-256 as sha256:HEX, or as in Terraform's lock file h1:BASE64 of the unpacked
+	// package, or zh:HEX of the archive, which is known of downloaded packages only. Default: none is compared.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:Pattern=`^(sha256:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=)$`
+	// +kubebuilder:validation:items:Pattern=`^((sha256|zh):[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=)$`
 	// +listType=set
 	Checksums []string `json:"checksums,omitempty"`
 	// Types are the resource types to serve: names, or patterns with * for any characters. Each becomes two kinds, a cluster-scoped and a
@@ -140,6 +141,20 @@ type ServedKind struct {
 	Type string `json:"type"`
 	// Kind of the managed resources.
 	Kind string `json:"kind"`
+	// Deprecated are the fields of forProvider and initProvider that the provider has deprecated. The API server warns of them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Deprecated []DeprecatedField `json:"deprecated,omitempty"`
+}
+
+// A DeprecatedField is one that objects should not set any more.
+type DeprecatedField struct {
+	// Field is its path, without the indices of lists, and with * for the keys of maps.
+	Field string `json:"field"`
+	// Message of the provider.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // A TerraformProvider makes resource types of a Terraform provider managed kinds: postgresql_database of the TerraformProvider postgresql
