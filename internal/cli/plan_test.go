@@ -178,6 +178,24 @@ func (s *reef) run(manifest string, args ...string) (code int, out string) {
 	return code, stdout.String() + stderr.String()
 }
 
+// importState prints the manifest of an object for what Terraform's state would have of a berth.
+func (s *reef) importState(t *testing.T, of *unstructured.Unstructured) string {
+	t.Helper()
+	secret := &corev1.Secret{}
+	check(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "tfstate-" + string(of.GetUID())}, secret))
+	file := filepath.Join(t.TempDir(), "terraform.tfstate")
+	check(t, os.WriteFile(file, fmt.Appendf(nil, `{"version": 4, "resources": [{"mode": "managed", "type": "reef_berth", "name": "same",
+		"provider": "provider[\"registry.terraform.io/bowline-dev/reef\"]", "instances": [{"schema_version": %s, "attributes": %s}]}]}`,
+		secret.Data["schemaVersion"], secret.Data["state"]), 0o600))
+	var stdout, stderr bytes.Buffer
+	code := s.program.Run(t.Context(), []string{"bowline", "terraform", "import", file, "--provider", s.of.Name + "=" + mirror.Program(t, "reef")},
+		Streams{Out: &stdout, Err: &stderr})
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	return stdout.String()
+}
+
 // What would be done outside is known for objects of Terraform kinds, too, and nothing is done.
 func TestPlanOfTerraformKinds(t *testing.T) {
 	t.Parallel()
@@ -221,6 +239,15 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what is imported from a Terraform state", func(t *testing.T) {
+		imported := s.importState(t, north)
+		for _, manifest := range []string{imported, strings.Replace(imported, "  managementPolicies:\n  - Observe\n", "", 1)} {
+			code, out := s.run(manifest, "plan")
+			if code != exitOK || !strings.HasPrefix(out, "Objects: 1. To create: 0, to update: 0, to delete: 0, nothing to do: 1, errors: 0") {
+				t.Errorf("exit code %d: %s of\n%s", code, out, manifest)
+			}
+		}
+	})
 	t.Run("upgrade check", func(t *testing.T) {
 		code, out := s.run("", "upgrade", "check", "-o", "yaml")
 		if code != exitOK || !strings.Contains(out, "observed: 2") || !strings.Contains(out, "object: "+s.Prefix+"leaving") ||
