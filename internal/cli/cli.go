@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/leaks"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/internal/cli/plan"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/internal/cli/resume"
 	"github.com/bowline-dev/bowline/internal/cli/rotate"
@@ -138,6 +139,7 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		newWhyCmd(std, folder),
 		leaks.New(p.Providers, std, folder, openCluster),
 		leaks.NewOrphans(std, folder, openCluster),
+		plan.New(p.Providers, std, folder),
 		rotate.New(std, folder, openCluster),
 		resume.New(std, folder, openCluster),
 		kubectl.New(std, folder),

@@ -12,7 +12,8 @@
 //	heartbeat lets commands know whether controllers run
 //	checkup   verifies that controllers reconcile (check)
 //	upgrade   tells what an upgrade would break, and stores objects in new versions (upgrade check, upgrade migrate)
-//	outside   asks external systems about objects, as the controllers do, for upgrade check and leaks
+//	plan      shows what would be done to external resources
+//	outside   asks external systems about objects, as the controllers do, for plan, upgrade check and leaks
 //	scaffold  begins providers and kinds (init provider, create api)
 //	backup    writes a control plane into one file, and restores it (backup, restore)
 //	inspect   reads objects of any kind as one user (status, leaks, orphans, trace, why)

@@ -25,6 +25,7 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 
@@ -33,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bowline-dev/bowline/pkg/clients"
@@ -68,8 +70,12 @@ type Provider struct {
 	// RunsWorkloads makes the provider run the applications of targets (K80). One provider of an installation does it: the core.
 	RunsWorkloads bool
 	// Extend adds controllers that no kind needs, in one process of an installation. Default: none.
-	Extend  func(*Setup) error
-	Options []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
+	Extend func(*Setup) error
+	// Discover returns the providers whose kinds Extend adds at run time, as an API server declares them, for plans: see Reconcilers. The
+	// scheme has the kinds with Go types to which objects may refer. An error stands for each that is not returned, for example because its
+	// program is missing here. Default: none.
+	Discover func(context.Context, client.Reader, *runtime.Scheme) ([]Provider, []error)
+	Options  []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
 	// Credentials offer environment variables and files of the process to ProviderConfigs. Default: none.
 	Credentials []credentials.Option
 	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to

@@ -25,5 +25,6 @@ func Provider(o *controller.Options) provider.Provider {
 			}
 			return r.Start()
 		},
+		Discover: o.Discover,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // A leak is an object whose external resource may exist under an unknown name, or whose one-time connection details are lost. The keys
@@ -30,7 +32,7 @@ type leak struct {
 	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
 	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
-	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels
+	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels; empty for Terraform kinds
 	Message   string            `json:"message"` // of condition Synced: what to do
 }
 
@@ -44,7 +46,8 @@ func New(providers []provider.Provider, std command.Streams, folder *datadir.Fla
 
 CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
 
-  1. Look in the external system for a resource that was created at about that time, or has these labels.
+  1. Look in the external system for a resource that was created at about that time, or has these labels. Those of Terraform kinds have none:
+     look for the name or other settings of the object.
   2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
      Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
@@ -113,13 +116,16 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	if !failure.IsLeak(problem) || problem == failure.CreateInterrupted && !meta.ExternalCreateIncomplete(o) {
 		return leak{}, false
 	}
-	labels := externalLabels(o)
+	kind, labels := o.GroupVersionKind().GroupKind(), map[string]string{}
+	if !kinds.IsGroup(kind.Group) { // Terraform providers set no labels of their own accord
+		labels = externalLabels(o)
+	}
 	since := status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
 	if problem == failure.CreateInterrupted {
 		since = meta.GetExternalCreatePending(o)
 	}
 	return leak{
-		Kind: labels[meta.ExternalLabelKind], Namespace: o.GetNamespace(), Name: o.GetName(), Problem: problem,
+		Kind: strings.ToLower(kind.String()), Namespace: o.GetNamespace(), Name: o.GetName(), Problem: problem,
 		Message: status.GetCondition(xpv1.TypeSynced).Message,
 		Since:   since, Deleted: meta.WasDeleted(o), LookFor: labels,
 	}, true
@@ -136,8 +142,11 @@ func printLeaks(w io.Writer, leaks []leak) error {
 	}
 	rows := [][]any{{"KIND", "NAMESPACE", "NAME", "PROBLEM", "SINCE", "LOOK FOR"}}
 	for _, l := range leaks {
-		rows = append(rows, []any{l.Kind, l.Namespace, l.Name, l.Problem, l.Since.Local().Format(time.DateTime),
-			meta.ExternalLabelUID + "=" + l.LookFor[meta.ExternalLabelUID]})
+		lookFor := "its settings"
+		if uid := l.LookFor[meta.ExternalLabelUID]; uid != "" {
+			lookFor = meta.ExternalLabelUID + "=" + uid
+		}
+		rows = append(rows, []any{l.Kind, l.Namespace, l.Name, l.Problem, l.Since.Local().Format(time.DateTime), lookFor})
 	}
 	if err := command.PrintTable(w, rows...); err != nil {
 		return err

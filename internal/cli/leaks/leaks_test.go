@@ -71,6 +71,19 @@ func TestLeakOf(t *testing.T) {
 	}
 }
 
+func TestTerraformProvidersSetNoLabels(t *testing.T) {
+	t.Parallel()
+	for group, want := range map[string]int{"reef.tf.bowline.dev": 0, "reef.tf.m.bowline.dev": 0, "reef.example.org": 4} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Berth", "metadata": map[string]any{"name": "b",
+			"uid": "uid", "annotations": map[string]any{"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True", "reason": "CreateInterrupted"}}}}}
+		got, ok := leakOf(inspect.Kind{}, o)
+		if !ok || len(got.LookFor) != want || got.Kind != "berth."+group {
+			t.Errorf("%s: %t, want %d labels: %+v", group, ok, want, got)
+		}
+	}
+}
+
 func TestWriteLeaks(t *testing.T) {
 	t.Parallel()
 	leaks := []leak{{Kind: "network.example.org", Name: "net", Since: time.Unix(0, 0).UTC(), LookFor: map[string]string{"bowline-uid": "uid"}}}
@@ -83,6 +96,7 @@ func TestWriteLeaks(t *testing.T) {
 		"lost details (N22, O6, N42)": {"", []leak{{Kind: "role.example.org", Name: "app", Problem: failure.ConnectionDetailsLost,
 			Message: "secret infra/app lacks password: reset it"}}, "app: secret infra/app lacks password: reset it"},
 		"no control characters": {"", []leak{{Name: "app", Message: "a\x1b[2Jb"}}, "app: a[2Jb\n"},
+		"without labels":        {"", []leak{{Kind: "berth.reef.tf.bowline.dev", Name: "b"}}, "its settings"},
 		"none (O6)":             {"", nil, "No object needs"},
 		"json (O6)":             {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
 		"yaml (O6)":             {"yaml", leaks, "bowline-uid: uid"},

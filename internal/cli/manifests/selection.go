@@ -51,6 +51,14 @@ func (s *Selection) Set(list string) error {
 	return nil
 }
 
+// Further returns the providers that are not selected by default. It has none once some are chosen.
+func (s *Selection) Further() []provider.Provider {
+	if len(s.chosen) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.all), func(p provider.Provider) bool { return slices.Contains(plane.Names(s.standard), p.Name) })
+}
+
 // Part names what is selected, in the order of the program; empty for the default.
 func (s *Selection) Part() string {
 	selected := plane.Names(s.Providers())

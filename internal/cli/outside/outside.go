@@ -52,6 +52,8 @@ type Systems struct {
 	kinds    map[schema.GroupKind]kind
 	live     client.Reader
 	progress io.Writer
+	stop     context.CancelCauseFunc
+	stopped  chan struct{}
 
 	mu         sync.Mutex
 	done       int
@@ -88,8 +90,34 @@ type OutOfReach struct {
 	failures int // since the last response
 }
 
-// Connect prepares to ask the external systems until the context ends. It calls stop with the error if reading objects fails later. Progress
-// of long work is written to a writer.
+// Discover returns the providers with those whose kinds are known at run time only, as an API server declares them. What is missing on this
+// machine is in missing.
+func Discover(ctx context.Context, cfg *rest.Config, providers []provider.Provider) (all []provider.Provider, missing []error, err error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("registering Kubernetes types: %w", err)
+	}
+	for _, p := range providers {
+		if err := p.AddToScheme(scheme); err != nil {
+			return nil, nil, fmt.Errorf("registering the types of provider %s: %w", p.Name, err)
+		}
+	}
+	live, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("creating client: %w", err)
+	}
+	all = slices.Clone(providers)
+	for _, p := range providers {
+		if p.Discover != nil {
+			found, failed := p.Discover(ctx, live, scheme)
+			all, missing = append(all, found...), append(missing, failed...)
+		}
+	}
+	return all, missing, nil
+}
+
+// Connect prepares to ask the external systems until the context ends, or Close. It calls stop with the error if reading objects fails later.
+// Progress of long work is written to a writer.
 func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config, progress io.Writer, providers []provider.Provider) (*Systems, error) {
 	ctrl.SetLogger(logr.Discard()) // what fails is returned
 	scheme := runtime.NewScheme()
@@ -106,7 +134,8 @@ func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config
 		return nil, fmt.Errorf("preparing to read objects: %w", err)
 	}
 	s := &Systems{
-		kinds: map[schema.GroupKind]kind{}, live: mgr.GetAPIReader(), progress: progress, outOfReach: map[config]*OutOfReach{},
+		kinds: map[schema.GroupKind]kind{}, live: mgr.GetAPIReader(), progress: progress, stop: stop, stopped: make(chan struct{}),
+		outOfReach: map[config]*OutOfReach{},
 	}
 	for _, of := range providers {
 		reconcilers, err := of.Reconcilers(mgr)
@@ -121,11 +150,20 @@ func Connect(ctx context.Context, stop context.CancelCauseFunc, cfg *rest.Config
 			s.kinds[gvk.GroupKind()] = kind{of.Name, gvk.GroupVersion(), k.Object, reconcilers[gvk.GroupKind()]}
 		}
 	}
-	go func() { stop(mgr.Start(ctx)) }()
+	go func() {
+		defer close(s.stopped)
+		stop(mgr.Start(ctx))
+	}()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return nil, fmt.Errorf("reading objects: %w", context.Cause(ctx))
 	}
 	return s, nil
+}
+
+// Close ends the connections, and the processes of providers.
+func (s *Systems) Close() {
+	s.stop(nil)
+	<-s.stopped
 }
 
 // Object returns an object as the controllers see it, false if this program has no kind for it.

@@ -28,6 +28,6 @@ print manifests of such kinds and the Terraform configuration of such objects. T
 		Args: command.Subcommand,
 		RunE: command.ShowHelp,
 	}
-	cmd.AddCommand(newSchema(std), newImport(std), newExport(std, folder, open))
+	cmd.AddCommand(newSchema(std, folder, open), newImport(std), newExport(std, folder, open))
 	return cmd
 }

@@ -4,6 +4,7 @@
 package terraform
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -13,39 +14,45 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 )
 
-func newSchema(std command.Streams) *cobra.Command {
+func newSchema(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
 	var name, namespace string
+	var access datadir.Access
 	cmd := &cobra.Command{
-		Use:   "schema BINARY|FILE [TYPE...]",
+		Use:   "schema NAME|BINARY|FILE [TYPE...]",
 		Short: "List the resource types of a Terraform provider, or print manifests of some",
 		Long: `Without a TYPE it lists the resource types of a Terraform provider, and the kinds that Bowline makes of them. With some it prints a
 manifest of each to fill in: required fields with placeholders such as <string>, and all others as comments. A secret is a field ...SecretRef,
 which selects the key of a Secret.
 
+NAME is a TerraformProvider of the control plane, whose binary has to be on this machine, too.
 BINARY is the path of the provider, such as terraform-provider-postgresql_v1.26.0 in a folder .terraform/providers. It is started to read its
 schemas, and needs no configuration. FILE is the output of terraform providers schema -json, which has those of all providers of a
 configuration.
 
 With -o json or -o yaml it prints the list as data, of all types or of those that are named.`,
-		Example: `  bowline terraform schema ./terraform-provider-postgresql
+		Example: `  bowline terraform schema postgresql postgresql_role
+  bowline terraform schema ./terraform-provider-postgresql
   bowline terraform schema ./terraform-provider-postgresql postgresql_role > role.yaml
   bowline terraform schema ./terraform-provider-postgresql postgresql_role --namespace shop
   terraform providers schema -json > schemas.json; bowline terraform schema schemas.json -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usagef(cmd, "name a provider binary, or the output of terraform providers schema -json")
+				return command.Usagef(cmd, "name a TerraformProvider, a provider binary, or the output of terraform providers schema -json")
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "name of the TerraformProvider, which is in the API groups of its kinds (default: from BINARY or FILE)")
+	cmd.Flags().StringVar(&name, "name", "", "name of the TerraformProvider, which is in the API groups of its kinds (default: from NAME, BINARY or FILE)")
+	access.AddFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "print manifests of objects in this namespace (default: in the cluster scope)")
 	output := command.NewOutput(cmd, "a table, or manifests", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		sources, err := source.Open(cmd.Context(), args[0])
+		sources, err := openSources(cmd.Context(), args[0], func() (*inspect.Cluster, string, error) { return open(folder, access) })
 		if err != nil {
 			return err
 		}
@@ -81,6 +88,19 @@ With -o json or -o yaml it prints the list as data, of all types or of those tha
 		})
 	}
 	return cmd
+}
+
+// openSources opens what a person names: a TerraformProvider, unless there is a file.
+func openSources(ctx context.Context, word string, open func() (*inspect.Cluster, string, error)) ([]*source.Provider, error) {
+	if !isName(word) {
+		return source.Open(ctx, word)
+	}
+	cluster, _, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("there is no file %s, and no control plane in which to look for a TerraformProvider of that name: %w", word, err)
+	}
+	s, err := startInstalled(ctx, cluster, word)
+	return []*source.Provider{s}, err
 }
 
 // A resourceType is an entry of the list. The keys of its JSON are an interface.

@@ -101,7 +101,7 @@ func TestSchemaErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":            {nil, "name a provider binary"},
+		"nothing":            {nil, "name a TerraformProvider, a provider binary"},
 		"no file":            {[]string{"/nowhere"}, "give the path of a provider binary"},
 		"no provider":        {[]string{script}, "starting the provider"},
 		"another document":   {[]string{state}, "terraform providers schema -json"},

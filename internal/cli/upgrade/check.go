@@ -32,6 +32,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // requestsPerSecond of one person who reads all objects.
@@ -74,14 +75,23 @@ func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection
 		return nil, err
 	}
 	c := checker{server: of, names: map[schema.GroupKind]string{}, report: Report{New: []string{}, Changed: []string{}, Findings: []Finding{}}}
-	ours, err := provider.Definitions(selection.Providers()...)
+	providers, missing, err := c.providers(ctx, cfg, selection)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := provider.Definitions(providers...)
 	if err != nil {
 		return nil, err
 	}
 	if progress != nil {
-		if c.systems, err = outside.Connect(ctx, stop, cfg, progress, selection.Providers()); err != nil {
+		if c.systems, err = outside.Connect(ctx, stop, cfg, progress, providers); err != nil {
 			return nil, err
 		}
+		defer c.systems.Close()
+	}
+	for _, reason := range missing {
+		c.report.incomplete = progress != nil
+		c.found(Warning, ExternalResourceUnknown, "", "", "its kinds were not compared: %v", reason)
 	}
 	for _, d := range ours {
 		if err := c.definition(ctx, d); err != nil {
@@ -92,12 +102,41 @@ func check(ctx context.Context, cfg *rest.Config, selection *manifests.Selection
 		c.notReached()
 	}
 	if selection.Part() == "" {
-		err = c.removed(ctx, ours)
+		err = c.removed(ctx, ours, len(missing) == 0)
 	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Definition, b.Definition), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Object, b.Object))
 	})
 	return &c.report, err
+}
+
+// providers returns the selected providers, those that are not by default but whose definitions the server has, and those whose kinds are
+// known at run time only. missing says which of the last are not there.
+func (c *checker) providers(ctx context.Context, cfg *rest.Config, selection *manifests.Selection) (all []provider.Provider, missing []error, err error) {
+	all = slices.Clone(selection.Providers())
+	for _, p := range selection.Further() {
+		definitions, err := p.Definitions()
+		if err != nil {
+			return nil, nil, err
+		}
+		_, err = c.definitions.Get(ctx, definitions[0].Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, refused(definitions[0].Name, err)
+		}
+		all = append(all, p)
+	}
+	return outside.Discover(ctx, cfg, all)
+}
+
+// refused is the error of a definition that cannot be read.
+func refused(name string, err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("this needs the rights to read definitions and all objects, as an administrator has: %w", err)
+	}
+	return fmt.Errorf("reading definition %s: %w", name, err)
 }
 
 // found adds a finding about a definition.
@@ -113,11 +152,8 @@ func (c *checker) definition(ctx context.Context, next *apiextensionsv1.CustomRe
 		c.report.New = append(c.report.New, next.Name)
 		return nil
 	}
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("this needs the rights to read definitions and all objects, as an administrator has: %w", err)
-	}
 	if err != nil {
-		return fmt.Errorf("reading definition %s: %w", next.Name, err)
+		return refused(next.Name, err)
 	}
 	if !equality.Semantic.DeepEqual(installed.Spec.Versions, next.Spec.Versions) {
 		c.report.Changed = append(c.report.Changed, next.Name)
@@ -201,15 +237,16 @@ func (c *checker) instances(ctx context.Context, next *apiextensionsv1.CustomRes
 	return c.compare(ctx, next.Name, compared)
 }
 
-// removed finds definitions of another version of this program, which this one does not have.
-func (c *checker) removed(ctx context.Context, ours []*apiextensionsv1.CustomResourceDefinition) error {
+// removed finds definitions of another version of this program, which this one does not have. Unless the
+// comparison is complete, those of Terraform kinds may be of what was not compared.
+func (c *checker) removed(ctx context.Context, ours []*apiextensionsv1.CustomResourceDefinition, complete bool) error {
 	all, err := c.definitions.List(ctx, metav1.ListOptions{LabelSelector: crd.LabelManagedBy + "=" + crd.ManagedBy})
 	if err != nil {
 		return fmt.Errorf("listing definitions: %w", err)
 	}
 	for _, d := range all.Items {
 		known := slices.ContainsFunc(ours, func(o *apiextensionsv1.CustomResourceDefinition) bool { return o.Name == d.Name })
-		if !known {
+		if !known && (complete || !kinds.IsGroup(d.Spec.Group)) {
 			c.found(Warning, KindRemoved, d.Name, "", "this program does not have the kind %s: its objects are not reconciled, unless another "+
 				"program does", d.Spec.Names.Kind)
 		}

@@ -45,8 +45,8 @@ new program before you upgrade. It changes nothing, and finds
   what the controllers of this program would change in external resources, for example because of a new default.
 
 For the last it observes every external resource once, as the controllers do each minute, with the credentials of the ProviderConfigs. So
-the external systems have to be in reach from here, and you need the right to read all Secrets. What differs now and is not reconciled yet
-shows, too, such as a deletion that has begun. Objects that are paused are not compared.
+the external systems have to be in reach from here, the binaries of TerraformProviders have to be on this machine, and you need the right to
+read all Secrets. What differs now and is not reconciled yet shows, too, such as a deletion that has begun. Objects that are paused are not compared.
 
 The exit code is 1 if something would break or an external system could not be observed, and 0 if there are only warnings.`,
 		Example: `  bowline upgrade check

@@ -21,12 +21,23 @@ const (
 	longestStem = 48 // of a name with a hash: then its list kind fits, too
 )
 
+// The ends of the groups of kinds in the cluster scope and in namespaces.
+const (
+	clusterGroups    = ".tf.bowline.dev"
+	namespacedGroups = ".tf.m.bowline.dev"
+)
+
+// IsGroup is true for groups that Group returns.
+func IsGroup(group string) bool {
+	return strings.HasSuffix(group, clusterGroups) || strings.HasSuffix(group, namespacedGroups)
+}
+
 // Group returns the API group of a provider's kinds and configurations in a scope. ClusterProviderConfig is in that of namespaced kinds.
 func Group(provider string, scope apiextensionsv1.ResourceScope) string {
 	if scope == apiextensionsv1.NamespaceScoped {
-		return provider + ".tf.m.bowline.dev"
+		return provider + namespacedGroups
 	}
-	return provider + ".tf.bowline.dev"
+	return provider + clusterGroups
 }
 
 // GroupVersionKind returns the kind of a resource type in a scope.

@@ -94,6 +94,11 @@ func NewStore(c client.Client, live client.Reader, namespace string) *Store {
 	return &Store{client: c, live: live, namespace: namespace}
 }
 
+// NewReader returns a store for plans, which keeps what is saved and never writes it.
+func NewReader(live client.Reader, namespace string) *Store {
+	return &Store{live: live, namespace: namespace}
+}
+
 func (s *Store) recordOf(uid types.UID) *record {
 	known, _ := s.known.LoadOrStore(uid, &record{})
 	return known.(*record)
@@ -139,7 +144,10 @@ func (s *Store) Save(ctx context.Context, of client.Object, kind schema.GroupRes
 	r := s.recordOf(of.GetUID())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.loaded, r.dirty = state, true, true
+	r.state, r.loaded, r.dirty = state, true, s.client != nil
+	if s.client == nil {
+		return nil
+	}
 	return s.flush(context.WithoutCancel(ctx), of, kind, r)
 }
 

@@ -55,7 +55,7 @@ func (o outline) secret() string {
 // common are fields that all kinds have.
 func (o outline) common() []string {
 	lines := []string{"references: # They set fields of forProvider to the ids of other objects.", "- field: <field>", "  kind: <kind>",
-		"  name: <name>", "providerConfigRef:", "  name: default", "writeConnectionSecretToRef: # The Secret for what is secret of the re",
+		"  name: <name>", "providerConfigRef:", "  name: default", "writeConnectionSecretToRef: # The Secret that gets its sensitive attributes.",
 		"  name: <secret>"}
 	if o.namespaced {
 		return slices.Insert(lines, 5, "  kind: ClusterProviderConfig # or ProviderConfig, of the same namespace")

@@ -1,0 +1,93 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+)
+
+// Discover returns a provider for each TerraformProvider of an API server whose binary is on this machine. They plan, and change nothing.
+// An error stands for each other one.
+func (o *Options) Discover(ctx context.Context, live client.Reader, scheme *runtime.Scheme) (found []provider.Provider, failed []error) {
+	all := &v1alpha1.TerraformProviderList{}
+	if err := live.List(ctx, all); apimeta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, []error{fmt.Errorf("listing TerraformProviders: %w", err)}
+	}
+	for i := range all.Items {
+		of := &all.Items[i]
+		p, err := o.planner(ctx, of, live, scheme)
+		if err != nil {
+			failed = append(failed, err)
+		} else {
+			found = append(found, p)
+		}
+	}
+	return found, failed
+}
+
+// planner returns the provider of what a TerraformProvider serves.
+func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, live client.Reader, scheme *runtime.Scheme) (p provider.Provider, err error) {
+	path, err := Installed(of)
+	if err != nil {
+		return p, err
+	}
+	var types []string
+	for _, served := range of.Status.Kinds {
+		types = append(types, served.Type)
+	}
+	schemas, _, err := read(ctx, path, types)
+	if err != nil {
+		return p, fmt.Errorf("TerraformProvider %s: %w", of.Name, err)
+	}
+	source := &external.Source{Log: logr.Discard()}
+	source.Use(&external.Binary{Path: path, Schemas: schemas})
+	b := external.NewBridge(of.Name, source, state.NewReader(live, o.Namespace), scheme)
+	p, err = b.Provider(schemas)
+	for _, name := range types {
+		rows, definitions, failed := b.Serve(plugin.Resource{Type: name, Schema: schemas.Resources[name]}, keysOf(of, name)...)
+		p.Kinds, p.Defined, err = append(p.Kinds, rows...), append(p.Defined, definitions...), errors.Join(err, failed)
+	}
+	return p, err
+}
+
+// Installed returns the binary that the controllers run for a TerraformProvider, if it is on this machine, too, with the right checksum. Who
+// writes the status of objects must not choose which program a command runs: one without the name of a Terraform provider is refused.
+func Installed(of *v1alpha1.TerraformProvider) (path string, err error) {
+	path = of.Status.Binary
+	if path == "" {
+		return "", fmt.Errorf("TerraformProvider %s has no binary yet: see bowline why terraformprovider/%[1]s", of.Name)
+	}
+	if !filepath.IsAbs(path) || !strings.HasPrefix(filepath.Base(path), "terraform-provider-") {
+		return "", fmt.Errorf("the binary of TerraformProvider %s, %q, does not have the path and name of a Terraform provider: it is not run here",
+			of.Name, path)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("the binary of TerraformProvider %s, %s, is not on this machine: install it there, or run this where the controllers run",
+			of.Name, path)
+	}
+	if err == nil {
+		err = check(path, of.Spec.Checksums, checksumsOf)
+	}
+	return path, err
+}
