@@ -32,6 +32,8 @@ type client struct {
 	*clients.Lease[*process]
 	*Type
 	plugin.Resource
+	object         resource.Managed // as it was when the pass began
+	reporter       *reporter
 	secrets        map[string][]byte // by the field that refers to them
 	found          plugin.State      // by the last Observe
 	stored         *state.State      // before the last Observe

@@ -108,7 +108,15 @@ func (s *Source) changed(news bool) {
 // A process is one of a provider that is configured.
 type process struct {
 	*plugin.Provider
-	config  limits.Key
+	*life
+	config     limits.Key
+	version    limits.Version
+	configured plugin.Diagnostics // warnings about the configuration
+	notes      *notes             // of the pass that the process is lent to
+}
+
+// A life is what all passes have in common that a process is lent to.
+type life struct {
 	wear    wear
 	began   time.Time
 	done    chan struct{}
@@ -123,13 +131,13 @@ type process struct {
 }
 
 // use counts a pass. A process that changes something is not replaced: it would run for as long as the change, beside the next one.
-func (p *process) use() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.passes++
-	if p.worn != nil && p.passes > p.wear.passes && p.changing == 0 && time.Since(p.began) > p.wear.age {
-		close(p.worn)
-		p.worn = nil
+func (l *life) use() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passes++
+	if l.worn != nil && l.passes > l.wear.passes && l.changing == 0 && time.Since(l.began) > l.wear.age {
+		close(l.worn)
+		l.worn = nil
 	}
 }
 
@@ -137,19 +145,19 @@ func (p *process) use() {
 func (p *process) Done() <-chan struct{} { return p.done }
 
 // begin has Stop wait for a change until ended is called. It is false once the process is to stop.
-func (p *process) begin() (ended func(), begun bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopping {
+func (l *life) begin() (ended func(), begun bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopping {
 		return nil, false
 	}
-	p.changing++
-	p.changes.Add(1)
+	l.changing++
+	l.changes.Add(1)
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changing--
-		p.changes.Done()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.changing--
+		l.changes.Done()
 	}, true
 }
 
@@ -195,7 +203,7 @@ var reserved = []string{"PLUGIN_", "TF_PLUGIN_", "BOWLINE_", "LD_", "DYLD_", "GO
 
 // factory returns the factory of the processes.
 func (s *Source) factory() *clients.Factory[Settings, *process] {
-	return &clients.Factory[Settings, *process]{New: s.start, Close: s.close}
+	return &clients.Factory[Settings, *process]{New: s.start, Lend: lend, Close: s.close}
 }
 
 func (s *Source) close(p *process) {
@@ -213,11 +221,12 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	if err := s.processes.admit(c.Key, origin{c.Version, binary}, time.Now()); err != nil {
 		return nil, err
 	}
-	provider, err := s.configured(ctx, binary, c)
+	provider, warnings, err := s.configured(ctx, binary, c)
 	var p *process
 	worn := make(chan struct{})
 	if err == nil {
-		p = &process{Provider: provider, config: c.Key, wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
+		life := &life{wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
+		p = &process{Provider: provider, life: life, config: c.Key, version: c.Version, configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())
 	if again && s.Metrics != nil {
@@ -239,19 +248,20 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 	return p, nil
 }
 
-// configured starts a process and configures it.
-func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Connection[Settings]) (*plugin.Provider, error) {
+// configured starts a process and configures it. It returns the warnings about the configuration, which may repeat secrets.
+func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Connection[Settings]) (
+	p *plugin.Provider, warnings plugin.Diagnostics, err error) {
 	config, err := kinds.Config(binary.Schemas.Provider.Block, "spec.configuration", c.Settings.Configuration, func(field string) ([]byte, bool) {
 		value, has := c.Inputs["configuration."+field]
 		return bytes.TrimSuffix(value, []byte("\n")), has // which most commands add to the Secret
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	command := plugin.Command{Path: binary.Path, Files: map[string][]byte{}, Output: &lines{log: s.Log.WithValues("config", c.Name)}}
 	for i, v := range c.Settings.Environment {
 		if slices.ContainsFunc(reserved, func(name string) bool { return strings.HasPrefix(v.Name, name) }) {
-			return nil, fmt.Errorf("spec.environment[%d]: the variable %s is not for configurations: remove it", i, v.Name)
+			return nil, nil, fmt.Errorf("spec.environment[%d]: the variable %s is not for configurations: remove it", i, v.Name)
 		}
 		value := v.Value
 		if secret, has := c.Inputs[fmt.Sprintf("environment[%d].valueSecretRef", i)]; has {
@@ -263,24 +273,22 @@ func (s *Source) configured(ctx context.Context, binary *Binary, c clients.Conne
 		command.Files[f.Name] = c.Inputs[fmt.Sprintf("files[%d].contentSecretRef", i)]
 	}
 	if command, err = s.Journal.Command(command); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	started, err := plugin.Start(ctx, command)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.Metrics != nil {
 		started.Called = func(m wire.Method, o wire.Outcome, took time.Duration) { s.Metrics.Called(m.Name(), string(o), took) }
 	}
-	provider, err := binary.Schemas.Configure(ctx, started, config, func(warnings plugin.Diagnostics) {
-		s.Log.V(1).Info("The provider warns", "config", c.Name, "count", len(warnings))
-	})
+	p, err = binary.Schemas.Configure(ctx, started, config, func(d plugin.Diagnostics) { warnings = append(warnings, d...) })
 	if err != nil {
 		started.Close()
-		return nil, fmt.Errorf("configuring the provider: %w", err)
+		return nil, nil, fmt.Errorf("configuring the provider: %w", err)
 	}
-	provider.Limit = c.Limiter.Do
-	return provider, nil
+	p.Limit = c.Limiter.Do
+	return p, warnings, nil
 }
 
 // lines counts what a process prints: it may hold secrets, so that the log has only that there was something.

@@ -58,6 +58,8 @@ type Bridge struct {
 	factory *clients.Factory[Settings, *process]
 	types   map[schema.GroupResource]*Type
 	scheme  *runtime.Scheme
+	// reporter of warnings; nil before the first kind is served
+	reporter *reporter
 }
 
 // NewBridge returns a bridge to the provider of a source. The scheme has the kinds with Go types to which objects may refer.
@@ -100,7 +102,10 @@ func (b *Bridge) ServeInstalled(resourceType string, definitions []*apiextension
 		all = append(all, provider.Kind{
 			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
-				return connecter{t, b.factory.In(s.Clients())}
+				if b.reporter == nil { // of all kinds, since they share configurations
+					b.reporter = newReporter(s)
+				}
+				return connecter{t, b.factory.In(s.Clients()), b.reporter}
 			},
 			Options: []managed.ReconcilerOption{
 				managed.WithVendorNames(), managed.WithBackgroundOperations(callTimeout), managed.WithRecreatePolicy(xpv1.RecreateOnRequest),
@@ -115,8 +120,9 @@ func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind
 }
 
 type connecter struct {
-	of   *Type
-	pool *clients.Pool[*process]
+	of       *Type
+	pool     *clients.Pool[*process]
+	reporter *reporter
 }
 
 // Connect returns a client of the provider's process of the object's ProviderConfig.
@@ -131,8 +137,8 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
 			c.of.Name))
 	}
-	lease.Client.use()
-	external := &client{Lease: lease, Type: c.of, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
+	c.reporter.configured(ctx, lease.Client, lease.SecretValues())
+	external := &client{Lease: lease, Type: c.of, object: mg, reporter: c.reporter, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
 	external.found = external.NoState()
 	return external, nil
 }

@@ -26,6 +26,8 @@ type Provider struct {
 	Schemas *Schemas
 	// Warned receives the warnings of the provider's answers. Default: nobody.
 	Warned func(Diagnostics)
+	// Seen receives the values of resources in the provider's answers, which the warnings may repeat. Default: nobody.
+	Seen func(cty.Value)
 	// Limit makes the calls that reach the external system, within its limits. It returns the error of the call, or why it was not made.
 	// Default: all calls are made.
 	Limit func(context.Context, func(context.Context) error) error
@@ -115,7 +117,7 @@ func (p *Provider) Upgrade(ctx context.Context, r Resource, version int64, store
 	if err := p.check(answer.GetDiagnostics()); err != nil {
 		return cty.NilVal, err
 	}
-	return decode(answer.GetUpgradedState(), r.Schema.Block.Type())
+	return p.decode(answer.GetUpgradedState(), r.Schema.Block.Type())
 }
 
 // Read returns the state as it is outside. Its value is null if there is nothing any more.
@@ -133,7 +135,7 @@ func (p *Provider) Read(ctx context.Context, r Resource, of State) (State, error
 	if err := p.check(answer.GetDiagnostics()); err != nil {
 		return of, err
 	}
-	found, err := decode(answer.GetNewState(), r.Schema.Block.Type())
+	found, err := p.decode(answer.GetNewState(), r.Schema.Block.Type())
 	return State{Value: found, Private: answer.GetPrivate(), Identity: encodedIdentity(answer.GetNewIdentity())}, err
 }
 
@@ -182,7 +184,7 @@ func (p *Provider) Plan(ctx context.Context, r Resource, prior State, config cty
 	for _, path := range answer.GetRequiresReplace() {
 		plan.Replace = append(plan.Replace, pathOf(path))
 	}
-	plan.Planned, err = decode(answer.GetPlannedState(), t)
+	plan.Planned, err = p.decode(answer.GetPlannedState(), t)
 	return plan, err
 }
 
@@ -213,7 +215,7 @@ func (u *Unreadable) Unwrap() error { return u.err }
 // Applied returns the result of a change by its answer. Some providers answer a deletion that failed with no state: then the resource is as it
 // was.
 func (p *Provider) Applied(r Resource, prior State, answer *wire.Apply_Response) (State, error) {
-	value, err := decode(answer.GetNewState(), r.Schema.Block.Type())
+	value, err := p.decode(answer.GetNewState(), r.Schema.Block.Type())
 	if err != nil {
 		return prior, &Unreadable{err}
 	}
@@ -239,7 +241,7 @@ func (p *Provider) Import(ctx context.Context, r Resource, id string) (State, er
 		if one.GetTypeName() != r.Type {
 			continue
 		}
-		value, err := decode(one.GetState(), r.Schema.Block.Type())
+		value, err := p.decode(one.GetState(), r.Schema.Block.Type())
 		if err != nil || value.IsNull() {
 			return r.NoState(), err
 		}
@@ -279,6 +281,14 @@ func encodeThree(t cty.Type, a, b, c cty.Value) (x, y, z *wire.DynamicValue, err
 func encode(value cty.Value, t cty.Type) (*wire.DynamicValue, error) {
 	encoded, err := msgpack.Marshal(value, t)
 	return &wire.DynamicValue{Msgpack: encoded}, err
+}
+
+func (p *Provider) decode(value *wire.DynamicValue, t cty.Type) (cty.Value, error) {
+	decoded, err := decode(value, t)
+	if err == nil && p.Seen != nil {
+		p.Seen(decoded)
+	}
+	return decoded, err
 }
 
 // decode decodes a value in whichever encoding the provider chose. A missing one is null.

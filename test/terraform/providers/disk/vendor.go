@@ -7,6 +7,7 @@
 //	<type>/<id>.json  an object, as the provider last sent it, with what the vendor chose
 //	calls.log         a line for each call: time, process id, verb, type and id or "-", separated by spaces
 //	faults.json       what goes wrong next, see Fault
+//	warning           if it exists, a warning of each read; warning-configure of each process
 //	token             if it exists, the content that the token of the provider must have
 package disk
 
@@ -108,6 +109,12 @@ func (v *Vendor) List(ctx context.Context, kind string) (found []Object, err err
 // Touch is a call that concerns no object of the vendor. done is true after an error that came after the call's effect.
 func (v *Vendor) Touch(ctx context.Context, verb, kind, id string) (done bool, err error) {
 	return v.call(ctx, verb, kind, id, func() error { return nil })
+}
+
+// Warning is the content of a file of the vendor: empty if there is none.
+func (v *Vendor) Warning(file string) string {
+	content, _ := os.ReadFile(filepath.Join(v.Folder, file)) // none where a test wants none
+	return string(content)
 }
 
 // Log adds a line to calls.log: for calls that the vendor does not see, too.

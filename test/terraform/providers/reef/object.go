@@ -93,6 +93,9 @@ func (r *object) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 		found[name] = prior[name]
 	}
 	r.setState(&resp.State, &resp.Diagnostics, "read", found)
+	if text := r.client.Warning("warning"); text != "" {
+		resp.Diagnostics.AddWarning(text, "")
+	}
 }
 
 func (r *object) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {

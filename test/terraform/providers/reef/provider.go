@@ -85,6 +85,9 @@ func (*reef) Configure(ctx context.Context, req provider.ConfigureRequest, resp 
 	if err := c.Log("configure", "reef", fmt.Sprintf("endpoint=%s,attempts=%d", c.endpoint, attempts)); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("folder"), "No folder", err.Error())
 	}
+	if text := c.Warning("warning-configure"); text != "" {
+		resp.Diagnostics.AddWarning(text, "")
+	}
 	resp.ResourceData, resp.ListResourceData = c, c
 }
 

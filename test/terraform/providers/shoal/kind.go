@@ -76,7 +76,7 @@ func (k kind) read(ctx context.Context, d *schema.ResourceData, meta any, names 
 	if err != nil {
 		return diag.FromErr(err)
 	}
-	return k.set(d, found, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(k.stateOnly, name) }))
+	return append(meta.(*client).warning("warning"), k.set(d, found, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(k.stateOnly, name) }))...)
 }
 
 // update has the state of before after an error, unless the object was changed: the SDK would store the planned one.

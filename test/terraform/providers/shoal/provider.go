@@ -21,6 +21,13 @@ type client struct {
 	endpoint string
 }
 
+func (c *client) warning(file string) diag.Diagnostics {
+	if text := c.Warning(file); text != "" {
+		return diag.Diagnostics{{Severity: diag.Warning, Summary: text}}
+	}
+	return nil
+}
+
 // New returns the provider.
 func New() *schema.Provider {
 	return &schema.Provider{
@@ -56,5 +63,5 @@ func configure(_ context.Context, d *schema.ResourceData) (any, diag.Diagnostics
 	if configured, ok := d.GetOk("retry.0.attempts"); ok {
 		attempts = configured.(int)
 	}
-	return c, diag.FromErr(c.Log("configure", "shoal", fmt.Sprintf("endpoint=%s,attempts=%d", c.endpoint, attempts)))
+	return c, append(c.warning("warning-configure"), diag.FromErr(c.Log("configure", "shoal", fmt.Sprintf("endpoint=%s,attempts=%d", c.endpoint, attempts)))...)
 }

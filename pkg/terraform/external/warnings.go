@@ -1,0 +1,151 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	kube "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	api "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+)
+
+// ReasonWarning is that of events with a warning of a provider.
+const ReasonWarning event.Reason = "ProviderWarning"
+
+// mostWarnings are reported of one generation of an object.
+const mostWarnings = 10
+
+// warned are the warnings that were reported of objects, or of configurations: each once for a generation of its object.
+type warned[K, V comparable] struct {
+	mu  sync.Mutex
+	of  map[K]V // what is present
+	all map[K]map[string]bool
+}
+
+// news is true for a text that was not reported yet.
+func (w *warned[K, V]) news(key K, generation V, text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of, w.all = map[K]V{}, map[K]map[string]bool{}
+	}
+	if w.all[key] == nil || w.of[key] != generation {
+		w.of[key], w.all[key] = generation, map[string]bool{}
+	}
+	if w.all[key][text] || len(w.all[key]) >= mostWarnings {
+		return false
+	}
+	w.all[key][text] = true
+	return true
+}
+
+func (w *warned[K, V]) forget(key K) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, key)
+	delete(w.all, key)
+}
+
+// A reporter writes warnings of the provider as events.
+type reporter struct {
+	objects  warned[types.UID, int64]
+	configs  warned[limits.Key, limits.Version]
+	reader   api.Client
+	recorder event.Recorder
+}
+
+func newReporter(s *provider.Setup) *reporter {
+	mgr := s.Manager()
+	return &reporter{reader: unstructured.ClientOf(mgr), recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
+}
+
+// emit writes an event, which is worth no error.
+func (r *reporter) emit(ctx context.Context, about api.Object, text string) {
+	_ = r.recorder.Event(ctx, about, event.Warning(ReasonWarning, errors.New(text)))
+}
+
+// configured reports the warnings of a provider about its configuration.
+func (r *reporter) configured(ctx context.Context, p *process, secrets [][]byte) {
+	var config api.Object
+	for _, d := range p.configured {
+		text := safe(d, secrets)
+		if !r.configs.news(p.config, p.version, text) {
+			continue
+		}
+		if config == nil {
+			config = unstructured.NewProviderConfig(kube.GroupVersionKind{Group: p.config.Group, Version: kinds.Version, Kind: p.config.Kind})
+			if err := r.reader.Get(ctx, types.NamespacedName{Namespace: p.config.Namespace, Name: p.config.Name}, config); err != nil {
+				return // it is being deleted
+			}
+		}
+		r.emit(ctx, config, text)
+	}
+}
+
+// safe is the text of a warning without secrets.
+func safe(d plugin.Diagnostic, secrets [][]byte) string {
+	return failure.Redact(errors.New(d.String()), secrets...).Error()
+}
+
+// notes are what a pass gets of its provider.
+type notes struct {
+	mu       sync.Mutex
+	warnings plugin.Diagnostics
+	values   []cty.Value // which the warnings may repeat
+}
+
+// lend returns a process for one pass.
+func lend(p *process) *process {
+	p.use()
+	own, n := *p.Provider, &notes{}
+	own.Warned = func(d plugin.Diagnostics) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.warnings = append(n.warnings, d...)
+	}
+	own.Seen = func(value cty.Value) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.values = append(n.values, value)
+	}
+	return &process{Provider: &own, life: p.life, config: p.config, version: p.version, configured: p.configured, notes: n}
+}
+
+// Disconnect reports the warnings of the pass, and returns the process.
+func (c *client) Disconnect(ctx context.Context) error {
+	defer c.Lease.Release()
+	n := c.Client.notes
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.warnings) > 0 {
+		secrets := slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
+		for _, value := range n.values {
+			secrets = slices.AppendSeq(secrets, maps.Values(kinds.Connection(c.Schema.Block, value)))
+		}
+		for _, d := range n.warnings {
+			if text := safe(d, secrets); c.reporter.objects.news(c.object.GetUID(), c.object.GetGeneration(), text) {
+				c.reporter.emit(ctx, c.object, text)
+			}
+		}
+	}
+	if meta.WasDeleted(c.object) && c.found.Value.IsNull() {
+		c.reporter.objects.forget(c.object.GetUID())
+	}
+	return nil
+}
