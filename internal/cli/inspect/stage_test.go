@@ -30,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	fcpcrds "github.com/bowline-dev/bowline/providers/fcp/apis/crds"
+	terraformcrds "github.com/bowline-dev/bowline/providers/terraform/apis/crds"
 )
 
 // foreign are kinds of another provider, without Go types.
@@ -70,8 +71,8 @@ func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	}
 	all, err := crd.Load(third)
 	kinds := []string{"FancySQLInstance", "PostgreSQLInstance", "FavouriteDBInstance", "FavouriteDBInstanceClass", "ProviderConfig",
-		"KubernetesTarget", "KubernetesApplication", "KubernetesApplicationResource"}
-	for _, files := range []fs.FS{claimcrds.FS, fcpcrds.FS} {
+		"KubernetesTarget", "KubernetesApplication", "KubernetesApplicationResource", "TerraformProvider"}
+	for _, files := range []fs.FS{claimcrds.FS, fcpcrds.FS, terraformcrds.FS} {
 		more, wrong := crd.Load(files)
 		err = errors.Join(err, wrong)
 		for _, d := range more {

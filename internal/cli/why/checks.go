@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // checkControllers reports controllers that do not run.
@@ -90,6 +91,8 @@ func (q *inquiry) checkDeletion() {
 		case providerconfig.Finalizer:
 			used := advice(providerconfig.ReasonInUse)
 			q.blocked(sentence(cmp.Or(q.ready.Message, used.Meaning)), used.Action)
+		case controller.Finalizer:
+			q.blocked(sentence(cmp.Or(q.ready.Message, "It is kept while there are objects of its kinds")), "Delete the objects of its kinds first.")
 		case providerconfig.SecretFinalizer:
 			q.blocked("It is kept while a ProviderConfig that is in use names it.",
 				"Let the ProviderConfig name another Secret, or delete the users of the ProviderConfig.")

@@ -57,8 +57,8 @@ const usersInterval = 2 * time.Second
 // conflictDelay is how long the cache gets to follow a write.
 const conflictDelay = 200 * time.Millisecond
 
-// finalizer keeps a TerraformProvider while there are objects of its kinds, which nothing would delete without it.
-const finalizer = "tf.bowline.dev/in-use"
+// Finalizer keeps a TerraformProvider while there are objects of its kinds, which nothing would delete without it.
+const Finalizer = "tf.bowline.dev/in-use"
 
 // Options are what the machine of the controllers decides.
 type Options struct {
@@ -152,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	before := of.DeepCopy()
-	if of.DeletionTimestamp == nil && controllerutil.AddFinalizer(of, finalizer) {
+	if of.DeletionTimestamp == nil && controllerutil.AddFinalizer(of, Finalizer) {
 		return reconcile.Result{RequeueAfter: time.Millisecond}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
 	}
 	ready := xpv1.Available()
@@ -164,7 +164,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case users != "":
 		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
 	default:
-		controllerutil.RemoveFinalizer(of, finalizer)
+		controllerutil.RemoveFinalizer(of, Finalizer)
 		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
 	}
 	if err != nil {
