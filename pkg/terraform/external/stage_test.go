@@ -52,9 +52,14 @@ type stage struct {
 	folder  string
 	notes   string
 	schemas *plugin.Schemas
+	// settings are for the types of findable. Their connection keys are endpoint and address.
+	settings external.TypeSettings
 }
 
-var types = []string{"berth", "chart", "anchor", "mirror"}
+// findable are the types with a name and tags.
+var findable = map[string]bool{"berth": true, "pier": true, "beacon": true}
+
+var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon"}
 
 // newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
 func newStage(t *testing.T, program string) *stage {
@@ -121,7 +126,11 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 		}
 		for _, name := range types {
 			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
-				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, "endpoint")
+				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
+				if findable[name] {
+					settings.ImportID, settings.Ownership, settings.AbsentAfter = s.settings.ImportID, s.settings.Ownership, s.settings.AbsentAfter
+				}
+				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, settings)
 				if err != nil {
 					return err
 				}

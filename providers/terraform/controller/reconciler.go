@@ -190,7 +190,10 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 		return status, err
 	}
 	now := r.serving[tp.Name]
-	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types, tp.Spec.TypeSettings)
+	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types)
+	for _, settings := range tp.Spec.TypeSettings {
+		of += fmt.Sprint(settings.Type, settingsOf(tp, settings.Type))
+	}
 	if now != nil && now.of == of {
 		return now.status, nil
 	}
@@ -268,7 +271,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if of == nil {
 			continue
 		}
-		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, keysOf(tp, name)...)
+		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, settingsOf(tp, name))
 		if err != nil {
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
@@ -302,11 +305,16 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 	return status, now.setup.Serve(rows, definitions)
 }
 
-func keysOf(tp *v1alpha1.TerraformProvider, resourceType string) []string {
+func settingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
 	for _, of := range tp.Spec.TypeSettings {
-		if of.Type == resourceType {
-			return of.ConnectionKeys
+		if of.Type != resourceType {
+			continue
 		}
+		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
+		if of.AbsentAfter != nil {
+			settings.AbsentAfter = of.AbsentAfter.Duration
+		}
+		return settings
 	}
-	return nil
+	return external.TypeSettings{}
 }
