@@ -201,6 +201,23 @@ func TestOwnershipLabel(t *testing.T) {
 	})
 }
 
+// Labels may be below blocks, which must be declared.
+func TestOwnershipLabelInBlock(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.settings, s.only = external.TypeSettings{ImportID: "{name}", Ownership: "metadata[0].labels"}, "pier"
+		s.run()
+		north, south := s.named("pier"), s.object("Pier", "south", map[string]any{"forProvider": map[string]any{"name": "south"}})
+		set(north.Object, []any{map[string]any{"labels": map[string]any{"place": "harbour"}}}, "spec", "forProvider", "metadata")
+		s.create(north, south)
+		s.ready(north)
+		want := []any{map[string]any{"labels": map[string]any{"place": "harbour", "bowline-uid": string(north.GetUID())}}}
+		if diff := cmp.Diff(any(want), s.files("pier")[meta.GetExternalName(north)]["metadata"]); diff != "" {
+			t.Error(diff)
+		}
+		s.waits(south, failure.InvalidSettings, "spec.forProvider.metadata[0].labels.bowline-uid cannot be set")
+	})
+}
+
 // A lost state changes no connection Secret. It is made anew by an import where it had no secret, and the resource is the object's.
 func TestLostStateIsImported(t *testing.T) {
 	type lostCase struct {
@@ -275,7 +292,7 @@ func (s *stage) plant(kind string, tags map[string]any) {
 	o := map[string]any{"id": id, "name": "north", "tags": tags, "code": "planted-code"}
 	if kind == "pier" {
 		delete(o, "code")
-		o["address"] = "planted-address"
+		o["address"], o["metadata"] = "planted-address", []any{}
 	}
 	content, err := json.Marshal(o)
 	s.must(err)

@@ -54,6 +54,7 @@ type stage struct {
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
+	only     string // the type of findable that has them; empty: all
 }
 
 // findable are the types with a name and tags.
@@ -127,7 +128,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 		for _, name := range types {
 			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
 				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
-				if findable[name] {
+				if findable[name] && (s.only == "" || s.only == name) {
 					settings.ImportID, settings.Ownership, settings.AbsentAfter = s.settings.ImportID, s.settings.Ownership, s.settings.AbsentAfter
 				}
 				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, settings)

@@ -34,6 +34,10 @@ func pier() kind {
 		"name":    schema.StringAttribute{Required: true, PlanModifiers: replace()},
 		"tags":    schema.MapAttribute{Optional: true, ElementType: types.StringType},
 		"address": schema.StringAttribute{Computed: true, PlanModifiers: keep()},
+	}, Blocks: map[string]schema.Block{
+		"metadata": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{
+			Attributes: map[string]schema.Attribute{"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType}},
+		}},
 	}}}
 }
 

@@ -126,6 +126,9 @@ func pier() *schema.Resource {
 		"name":    {Type: schema.TypeString, Required: true, ForceNew: true},
 		"tags":    {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
 		"address": {Type: schema.TypeString, Computed: true},
+		"metadata": {Type: schema.TypeList, Optional: true, Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+			"labels": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
+		}}},
 	}})
 }
 
