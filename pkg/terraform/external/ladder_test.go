@@ -140,6 +140,35 @@ func TestLadder(t *testing.T) {
 	})
 }
 
+// What an interrupted creation made is deleted with its object, whose secrets no longer count, unless it may be the resource of others.
+func TestInterruptedCreationIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.settings = byLabel
+		s.run()
+		s.faults(lostAnswer)
+		north := s.named("berth")
+		s.create(north)
+		s.waits(north, failure.CreateInterrupted, "(password)")
+		s.delete(north)
+		s.gone(north)
+		if files := s.files("berth"); len(files) != 0 {
+			t.Errorf("after the deletion there is %v", files)
+		}
+		s.faults(map[string]any{"verb": "import", "do": "fail"}, lostAnswer)
+		north = s.named("beacon")
+		s.create(north)
+		s.waits(north, failure.CreateInterrupted, "tried again")
+		s.removeAll()
+		s.plant("beacon", nil)
+		s.faults()
+		s.delete(north)
+		s.waits(north, failure.CreateInterrupted, "exists, but its tags have not bowline-uid=")
+		if len(s.files("beacon")) != 1 || s.calls("delete") != 1 {
+			t.Errorf("the resource of others was deleted: there is %v", s.files("beacon"))
+		}
+	})
+}
+
 // What exists already is neither created again nor adopted, unless a person says so.
 func TestExistsBefore(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
