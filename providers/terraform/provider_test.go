@@ -272,6 +272,25 @@ func TestWrongProviders(t *testing.T) {
 	s.must(os.WriteFile(filepath.Join(inside, "text"), []byte("#!/bin/sh\necho no\n"), 0o700))
 	types := []string{"reef_berth"}
 	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "~> 2.0", Types: types})
+	with := func(importID, ownership string) v1alpha1.TerraformProviderSpec {
+		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
+			TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", ImportID: importID, Ownership: ownership}}}
+	}
+	for wrong, settings := range map[string]v1alpha1.TypeSettings{
+		"no field":           {ImportID: "north"},
+		"an open brace":      {ImportID: "{name"},
+		"an empty field":     {ImportID: "{}"},
+		"braces in braces":   {ImportID: "{a{b}}"},
+		"no field of labels": {Ownership: "no field"},
+		"no time":            {AbsentAfter: &metav1.Duration{}},
+	} {
+		refused := with("{name}", "tags")
+		settings.Type, refused.TypeSettings = "reef_berth", []v1alpha1.TypeSettings{settings}
+		err := s.Client.Create(t.Context(), &v1alpha1.TerraformProvider{ObjectMeta: metav1.ObjectMeta{Name: s.name + "-x"}, Spec: refused})
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
 	for _, tc := range []struct {
 		name, want string
 		spec       v1alpha1.TerraformProviderSpec
@@ -286,6 +305,9 @@ func TestWrongProviders(t *testing.T) {
 		{"another checksum", "spec.checksums has other ones", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
 			Checksums: []string{"sha256:" + strings.Repeat("0", 64)}}},
 		{"no such type", "no resource type reef_boat", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_boat"}}},
+		{"an import id without such a field", "resource type reef_berth: importID {title} of spec.typeSettings: there is no field title", with("{title}", "")},
+		{"an import id with a secret", "field passwordSecretRef is a secret", with("{passwordSecretRef}", "")},
+		{"ownership in a text", "ownership of spec.typeSettings: field name is no map of texts", with("{name}", "name")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := of.DeepCopy()

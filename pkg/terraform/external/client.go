@@ -136,7 +136,11 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, called("planning", err)
 	}
-	if err := c.Store.Save(ctx, mg, c.Kind, &state.State{Name: meta.GetExternalName(mg), Creating: c.Journal.ID()}); err != nil {
+	note, err := c.noteOfCreation(ctx, mg)
+	if err != nil {
+		return created, err
+	}
+	if err := c.Store.Save(ctx, mg, c.Kind, note); err != nil {
 		return created, err
 	}
 	made, err := c.apply(ctx, mg, plan)
@@ -272,5 +276,5 @@ func (c *client) connection(value cty.Value) map[string][]byte {
 	if value == cty.NilVal || value.IsNull() {
 		return nil
 	}
-	return kinds.Connection(c.Schema.Block, value, *c.publish.Load()...)
+	return kinds.Connection(c.Schema.Block, value, c.settings.Load().ConnectionKeys...)
 }

@@ -9,18 +9,25 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
-// config is the configuration that an object declares. What only spec.initProvider sets counts at the creation, when the reconciler laid it
+// config is the configuration that an object declares, with the ownership label of its type. What only spec.initProvider sets counts at the creation, when the reconciler laid it
 // under spec.forProvider: later it is as the external resource has it.
 func (c *client) config(mg resource.Managed, prior cty.Value) (cty.Value, error) {
+	config, err := c.declared(mg, prior)
+	if err != nil {
+		return config, err
+	}
+	return c.label(mg, config, prior)
+}
+
+func (c *client) declared(mg resource.Managed, prior cty.Value) (cty.Value, error) {
 	declared, _, _ := kube.NestedMap(content(mg), "spec", "forProvider")
 	initial, _, _ := kube.NestedMap(content(mg), "spec", "initProvider")
-	both, err := c.parse(parameters.Overlay(declared, initial))
+	both, err := c.parse(declaredBy(mg))
 	if err == nil && mg.GetManagementPolicies().AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate) {
 		err = invalid(kinds.CheckRequired(c.Schema.Block, "spec.forProvider", both))
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -35,6 +36,7 @@ type doomed struct {
 	Program, Name, Folder, Notes, Namespace string
 	Host, Token                             string
 	TLS                                     rest.TLSClientConfig
+	Settings                                external.TypeSettings
 	At                                      int
 	After                                   bool // the write is served before the kill
 }
@@ -83,7 +85,7 @@ func TestControllers(t *testing.T) {
 	}
 	s := &stage{
 		Env: &controlplanetest.Env{Config: &rest.Config{Host: d.Host, BearerToken: d.Token, TLSClientConfig: d.TLS, QPS: -1}, Namespace: d.Namespace},
-		t:   t, name: d.Name, program: d.Program, folder: d.Folder, notes: d.Notes,
+		t:   t, name: d.Name, program: d.Program, folder: d.Folder, notes: d.Notes, settings: d.Settings,
 	}
 	s.readSchemas()
 	s.run(func(c *rest.Config) *rest.Config {
@@ -98,7 +100,7 @@ func (s *stage) kill(at int, after bool, settled func() bool) bool {
 	s.t.Helper()
 	content, err := json.Marshal(doomed{
 		Program: s.program, Name: s.name, Folder: s.folder, Notes: s.notes, Namespace: s.Namespace, Host: s.Config.Host, Token: s.Config.BearerToken,
-		TLS: s.Config.TLSClientConfig, At: at, After: after,
+		TLS: s.Config.TLSClientConfig, Settings: s.settings, At: at, After: after,
 	})
 	s.must(err)
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run", "^TestControllers$")
@@ -153,6 +155,42 @@ func TestKilledControllers(t *testing.T) {
 		}
 		if notes, _ := filepath.Glob(filepath.Join(s.notes, "*.change")); len(notes) > 0 {
 			t.Errorf("notes are left: %v", notes)
+		}
+	})
+}
+
+// Wherever the controllers are killed while they look for what an interrupted creation made, it is found, and nothing is created twice.
+func TestKilledRecovery(t *testing.T) {
+	first, last := 4, 7
+	if os.Getenv(variableAll) != "" {
+		first, last = 1, 100
+	}
+	each(t, func(t *testing.T, s *stage) {
+		s.settings = byLabel
+		kills := 0
+		for _, after := range []bool{false, true} {
+			for at, killed := first, true; killed && at <= last; at++ {
+				s.removeAll()
+				s.faults(lostAnswer)
+				north := s.named("beacon")
+				s.create(north)
+				killed = s.kill(at, after, func() bool {
+					s.read(north)
+					return s.isReady(north) == nil
+				})
+				if killed {
+					kills++
+				}
+				stop := s.run()
+				s.ready(north)
+				s.checkPublished("beacon", north)
+				s.delete(north)
+				s.gone(north)
+				stop()
+			}
+		}
+		if kills < last-first {
+			t.Errorf("the controllers were killed %d times", kills)
 		}
 	})
 }

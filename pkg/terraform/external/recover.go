@@ -30,7 +30,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	case err != nil:
 		return c.NoState(), err
 	case stored == nil && !meta.GetExternalCreateSucceeded(mg).IsZero():
-		return c.NoState(), lostState(mg)
+		return c.importLost(ctx, mg)
 	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
 		return c.NoState(), nil
 	case stored == nil, stored.Name != meta.GetExternalName(mg): // also where a person chose another one
@@ -75,12 +75,10 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 		return "", err
 	case stored == nil && !meta.ExternalCreateIncomplete(mg):
 		return "", lostState(mg)
-	case stored == nil, stored.Empty() && (stored.Creating == "" || c.createdNothing || stored.Creating == c.Journal.ID() && c.Journal != nil):
-		return "", nil // it is noted before a provider is asked, in the state and then in the journal
+	case !c.wasInterrupted(stored) && (stored == nil || stored.Empty()):
+		return "", nil
 	case stored.Empty():
-		return "", failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("a creation of %s was interrupted, and nothing tells whether "+
-			"it was made. Look for it in the external system: if it exists, set the annotation %s to its import id; in any case, remove the annotation "+
-			"%s then", c.Name, meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)))
+		return c.findInterrupted(ctx, mg, stored)
 	case stored.Tainted && !meta.WasDeleted(mg):
 		return "", nil
 	}
@@ -89,6 +87,12 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 		return "", err
 	}
 	return c.nameOf(mg, made.Value), nil
+}
+
+// wasInterrupted is true for the state of a creation whose answer nothing has. It is noted before a provider is asked, in the state and then in
+// the journal.
+func (c *client) wasInterrupted(stored *state.State) bool {
+	return stored != nil && stored.Creating != "" && !c.createdNothing && (c.Journal == nil || stored.Creating != c.Journal.ID())
 }
 
 // takeFromJournal stores the answer to a change that an earlier process began.

@@ -54,9 +54,15 @@ type stage struct {
 	notes   string
 	wears   bool // processes are replaced after few passes
 	schemas *plugin.Schemas
+	// settings are for the types of findable. Their connection keys are endpoint and address.
+	settings external.TypeSettings
+	only     string // the type of findable that has them; empty: all
 }
 
-var types = []string{"berth", "chart", "anchor", "mirror"}
+// findable are the types with a name and tags.
+var findable = map[string]bool{"berth": true, "pier": true, "beacon": true}
+
+var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon"}
 
 // newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
 func newStage(t *testing.T, program string) *stage {
@@ -126,7 +132,11 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 		}
 		for _, name := range types {
 			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
-				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, "endpoint")
+				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
+				if findable[name] && (s.only == "" || s.only == name) {
+					settings.ImportID, settings.Ownership, settings.AbsentAfter = s.settings.ImportID, s.settings.Ownership, s.settings.AbsentAfter
+				}
+				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, settings)
 				if err != nil {
 					return err
 				}

@@ -8,7 +8,7 @@
 //
 // A creation is noted in the object's state, then in the journal; then the provider is asked. Its answer is noted in the journal, then in the
 // state; the reconciler stores the external name after both. So the next process knows, wherever one was killed, that nothing was begun, or
-// what was made. Only a creation whose provider, or its journal, is killed before it answers needs a person.
+// what was made. What a creation made whose provider, or its journal, is killed before it answers is looked for: see ladder.go.
 package external
 
 import (
@@ -43,11 +43,11 @@ const callTimeout = 24 * time.Hour
 
 // A Type is a resource type that is served as a kind.
 type Type struct {
-	Name    string                   // of the resource type
-	Kind    schema.GroupResource     // of its objects
-	publish atomic.Pointer[[]string] // computed attributes that the connection Secret has beside the sensitive ones
-	Store   *state.Store
-	Journal *journal.Journal // nil for none
+	Name     string               // of the resource type
+	Kind     schema.GroupResource // of its objects
+	settings atomic.Pointer[settings]
+	Store    *state.Store
+	Journal  *journal.Journal // nil for none
 }
 
 // A Bridge makes resource types of one Terraform provider kinds.
@@ -82,15 +82,22 @@ func (b *Bridge) ProviderOf(configs []*apiextensionsv1.CustomResourceDefinition)
 	return p
 }
 
-// Serve returns a resource type as two kinds, with their definitions. publish are computed attributes that connection Secrets have beside the
-// sensitive ones; they count for a type that is served already, too.
-func (b *Bridge) Serve(r plugin.Resource, publish ...string) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
+// Serve returns a resource type as two kinds, with their definitions. The settings count for a type that is served already, too.
+func (b *Bridge) Serve(r plugin.Resource, with TypeSettings) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
+	resolved, err := with.resolve(r.Schema.Block)
+	if err != nil {
+		return nil, nil, err
+	}
 	definitions, err := kinds.Definitions(b.Name, r.Type, r.Schema)
-	return b.ServeInstalled(r.Type, definitions, publish...), definitions, err
+	return b.serve(r.Type, definitions, resolved), definitions, err
 }
 
-// ServeInstalled is Serve with definitions that are installed, which needs no process.
-func (b *Bridge) ServeInstalled(resourceType string, definitions []*apiextensionsv1.CustomResourceDefinition, publish ...string) (all []provider.Kind) {
+// ServeInstalled is Serve with definitions that are installed, for objects that no process can serve yet.
+func (b *Bridge) ServeInstalled(resourceType string, definitions []*apiextensionsv1.CustomResourceDefinition) []provider.Kind {
+	return b.serve(resourceType, definitions, nil)
+}
+
+func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.CustomResourceDefinition, with *settings) (all []provider.Kind) {
 	for _, d := range definitions {
 		of := schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}
 		t := b.types[of]
@@ -98,7 +105,9 @@ func (b *Bridge) ServeInstalled(resourceType string, definitions []*apiextension
 			t = &Type{Name: resourceType, Kind: of, Store: b.Store, Journal: b.Source.Journal}
 			b.types[of] = t
 		}
-		t.publish.Store(&publish)
+		if with != nil {
+			t.settings.Store(with)
+		}
 		all = append(all, provider.Kind{
 			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {

@@ -62,11 +62,26 @@ var step = regexp.MustCompile(`^(?:\.?([^.\[\]]+)|\[([^\[\]]+)\])`)
 
 // AttributePath returns the path of an input, such as ingress[0].fromPort, as Terraform has it.
 func AttributePath(b *schema.Block, path string) (cty.Path, error) {
-	s, result := shapeOfBlock(b), cty.Path{}
+	result, _, _, err := resolve(b, path)
+	return result, err
+}
+
+// LabelsPath returns the path of an input for labels: a map of texts that are no secrets.
+func LabelsPath(b *schema.Block, path string) (cty.Path, error) {
+	result, s, secret, err := resolve(b, path)
+	if err == nil && (secret || s.form != mapping || s.item.form != scalar || s.item.cty != cty.String) {
+		err = fmt.Errorf("field %s is no map of texts: name one such as tags or labels", path)
+	}
+	return result, err
+}
+
+// resolve returns the path of an input, what it has, and whether that is secret.
+func resolve(b *schema.Block, path string) (result cty.Path, s shape, secret bool, err error) {
+	s = shapeOfBlock(b)
 	for rest := path; rest != ""; {
 		m := step.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, fmt.Errorf("field %s is no path: write one such as subnets[0].networkId", path)
+			return nil, s, secret, fmt.Errorf("field %s is no path: write one such as subnets[0].networkId", path)
 		}
 		before := strings.TrimSuffix(path, rest)
 		rest = rest[len(m[0]):]
@@ -75,26 +90,26 @@ func AttributePath(b *schema.Block, path string) (cty.Path, error) {
 		case object:
 			f, ok := s.field(func(f field) bool { return f.name == name && f.input })
 			if !ok {
-				return nil, fmt.Errorf("there is no field %s: see kubectl explain", Child(before, name))
+				return nil, s, secret, fmt.Errorf("there is no field %s: see kubectl explain", Child(before, name))
 			}
-			result, s = result.GetAttr(f.attribute), f.shape
+			result, s, secret = result.GetAttr(f.attribute), f.shape, secret || f.secret
 			continue
 		case mapping:
 			result = result.IndexString(name)
 		case list, set, tuple:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 {
-				return nil, fmt.Errorf("field %s is a list: write the number of an element in brackets, such as [0]", before)
+				return nil, s, secret, fmt.Errorf("field %s is a list: write the number of an element in brackets, such as [0]", before)
 			}
 			result = result.IndexInt(i)
 		case scalar:
-			return nil, fmt.Errorf("field %s has no fields", before)
+			return nil, s, secret, fmt.Errorf("field %s has no fields", before)
 		default: // of any type
-			return result, nil
+			return result, s, secret, nil
 		}
 		s = s.element(result[len(result)-1].(cty.IndexStep).Key)
 	}
-	return result, nil
+	return result, s, secret, nil
 }
 
 // field returns a field of an object.

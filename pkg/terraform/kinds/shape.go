@@ -127,6 +127,8 @@ type field struct {
 	deprecated  bool
 	instead     string // what the provider says about a deprecation: may be empty
 	secret      bool   // inputs are references to Secrets, and outputs are in the connection Secret only
+	writeOnly   bool   // no state has it
+	computed    bool   // the provider chooses it where the user does not
 	min, max    int    // items; 0 is no limit
 }
 
@@ -143,7 +145,8 @@ func (s shape) fields() []field {
 	fields := make([]field, 0, len(s.block.Attributes)+len(s.block.Blocks))
 	for _, a := range s.block.Attributes {
 		fields = append(fields, field{shape: shapeOfAttribute(a), attribute: a.Name, required: a.Required, input: a.Required || a.Optional,
-			deprecated: a.Deprecated, instead: a.DeprecationMessage, secret: a.Sensitive || a.WriteOnly, description: describe(a.Description, a.Deprecated, a.DeprecationMessage)})
+			secret: a.Sensitive || a.WriteOnly, writeOnly: a.WriteOnly, computed: a.Computed, deprecated: a.Deprecated, instead: a.DeprecationMessage,
+			description: describe(a.Description, a.Deprecated, a.DeprecationMessage)})
 	}
 	for _, n := range s.block.Blocks {
 		fields = append(fields, field{shape: shapeOfNested(n), attribute: n.Name, required: n.MinItems > 0, input: true,

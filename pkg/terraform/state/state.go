@@ -54,6 +54,9 @@ const (
 	keyTainted  = "tainted"
 	keyCreates  = "creating"
 	keyReplaces = "replacing"
+	keyImportID = "importID"
+	keyAbsent   = "absentBefore"
+	keyMissing  = "missingSince"
 )
 
 // A State is what is stored of one external resource.
@@ -66,6 +69,11 @@ type State struct {
 	Tainted       bool   // its creation failed in part
 	Creating      string // the journal that notes the answer to a creation that began; empty for none
 	Replacing     bool   // it is, or was, deleted in order to create another one
+
+	// ImportID is that of what the creation makes; empty if it is not known beforehand. AbsentBefore is true if nothing had it before.
+	ImportID     string
+	AbsentBefore bool
+	MissingSince time.Time // when nothing was found of a creation that was interrupted; zero for never
 }
 
 // Empty is true for the state of what does not exist, as far as is known.
@@ -236,6 +244,15 @@ func encode(s *State) map[string][]byte {
 	if s.Replacing {
 		data[keyReplaces] = []byte("true")
 	}
+	if s.ImportID != "" {
+		data[keyImportID] = []byte(s.ImportID)
+	}
+	if s.AbsentBefore {
+		data[keyAbsent] = []byte("true")
+	}
+	if !s.MissingSince.IsZero() {
+		data[keyMissing] = s.MissingSince.UTC().AppendFormat(nil, time.RFC3339Nano)
+	}
 	return data
 }
 
@@ -246,7 +263,13 @@ func decode(secret *corev1.Secret) (*State, error) {
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
-		Replacing: string(secret.Data[keyReplaces]) == "true"}
+		Replacing: string(secret.Data[keyReplaces]) == "true",
+		ImportID:  string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true"}
+	if since, has := secret.Data[keyMissing]; has {
+		if s.MissingSince, err = time.Parse(time.RFC3339Nano, string(since)); err != nil {
+			return nil, fmt.Errorf("key %s is no time", keyMissing)
+		}
+	}
 	if value, has := secret.Data[keyState]; has {
 		if !json.Valid(value) {
 			return nil, fmt.Errorf("key %s is no JSON", keyState)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -134,6 +135,7 @@ func TestWhatIsSavedIsLoadedByAnotherProcess(t *testing.T) {
 	for name, want := range map[string]*state.State{
 		"everything":       complete(),
 		"a creation":       {Name: "reef_berth", Creating: "journal-1"},
+		"one to be found":  {Creating: "journal-1", ImportID: "harbour/north", AbsentBefore: true, MissingSince: time.Date(2026, 5, 4, 3, 2, 1, 9, time.UTC)},
 		"what is deleted":  {Name: "berth-1", SchemaVersion: 1, Private: []byte("p")},
 		"a null value":     {Name: "reef_berth", Value: json.RawMessage("null")},
 		"empty values":     {Name: "reef_berth", Value: json.RawMessage("{}"), Private: []byte{}, Identity: []byte{}},

@@ -261,7 +261,10 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 	if err != nil {
 		return status, err
 	}
-	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types, tp.Spec.TypeSettings)
+	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types)
+	for _, settings := range tp.Spec.TypeSettings {
+		of += fmt.Sprint(settings.Type, settingsOf(tp, settings.Type))
+	}
 	if now.of == of {
 		return now.status, nil
 	}
@@ -309,7 +312,7 @@ func (r *Reconciler) serveInstalled(ctx context.Context, tp *v1alpha1.TerraformP
 		if err != nil {
 			return err
 		}
-		rows, definitions = append(rows, now.bridge.ServeInstalled(kind.Type, both, keysOf(tp, kind.Type)...)...), append(definitions, both...)
+		rows, definitions = append(rows, now.bridge.ServeInstalled(kind.Type, both)...), append(definitions, both...)
 	}
 	configs, err := r.installed(ctx, kinds.ConfigDefinitionNames(tp.Name)...)
 	if err != nil {
@@ -399,7 +402,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if of == nil {
 			continue
 		}
-		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, keysOf(tp, name)...)
+		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, settingsOf(tp, name))
 		if err != nil {
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
@@ -428,11 +431,16 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 	return status, r.begin(now, p, rows, definitions)
 }
 
-func keysOf(tp *v1alpha1.TerraformProvider, resourceType string) []string {
+func settingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
 	for _, of := range tp.Spec.TypeSettings {
-		if of.Type == resourceType {
-			return of.ConnectionKeys
+		if of.Type != resourceType {
+			continue
 		}
+		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
+		if of.AbsentAfter != nil {
+			settings.AbsentAfter = of.AbsentAfter.Duration
+		}
+		return settings
 	}
-	return nil
+	return external.TypeSettings{}
 }

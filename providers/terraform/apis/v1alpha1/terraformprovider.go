@@ -68,6 +68,24 @@ type TypeSettings struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	ConnectionKeys []string `json:"connectionKeys,omitempty"`
+	// ImportID is a template of the id by which the provider imports a resource of this type, such as {name} or {database}/{name}: braces hold
+	// fields of spec.forProvider. With it, what exists already is not created again, and what an interrupted creation made is found. Default: none,
+	// as for types whose id the external system chooses.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[^{}]*(\{[A-Za-z_][^{}\s]*\}[^{}]*)+$`
+	// +kubebuilder:validation:MaxLength=512
+	ImportID string `json:"importID,omitempty"`
+	// Ownership is the field of spec.forProvider for labels, such as tags or labels, in which Bowline sets bowline-uid to the UID of the object:
+	// by it an interrupted creation is told from what others created. Default: none.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.\[\]]*$`
+	// +kubebuilder:validation:MaxLength=256
+	Ownership string `json:"ownership,omitempty"`
+	// AbsentAfter is how long an import must find nothing until a creation that was interrupted counts as one that made nothing, and is
+	// repeated: no shorter than the external system may take to show what was created. Default: 5m.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="absentAfter must be at least 1s"
+	// +optional
+	AbsentAfter *metav1.Duration `json:"absentAfter,omitempty"`
 }
 
 // A TerraformProviderStatus is what is known of a provider.

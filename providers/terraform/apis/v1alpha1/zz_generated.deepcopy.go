@@ -8,6 +8,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -203,6 +204,11 @@ func (in *TypeSettings) DeepCopyInto(out *TypeSettings) {
 		in, out := &in.ConnectionKeys, &out.ConnectionKeys
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.AbsentAfter != nil {
+		in, out := &in.AbsentAfter, &out.AbsentAfter
+		*out = new(v1.Duration)
+		**out = **in
 	}
 }
 

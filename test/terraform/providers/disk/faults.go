@@ -19,7 +19,7 @@ import (
 
 // A Fault is an entry of faults.json, a list that is read at each call. The first that matches a call happens.
 type Fault struct {
-	Verb  string `json:"verb"`  // create, read, update, delete or list; "" is each
+	Verb  string `json:"verb"`  // create, read, update, delete, import or list; "" is each
 	Type  string `json:"type"`  // of the resource; "" is each
 	When  When   `json:"when"`  // default: before
 	Do    Action `json:"do"`    // what happens

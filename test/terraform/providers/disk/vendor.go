@@ -106,6 +106,25 @@ func (v *Vendor) List(ctx context.Context, kind string) (found []Object, err err
 	return found, err
 }
 
+// Find returns the id of the object that an import names by its id or by its name; the id itself if there is none.
+func (v *Vendor) Find(ctx context.Context, kind, name string) (id string, err error) {
+	id = name
+	_, err = v.call(ctx, "import", kind, name, func() error {
+		files, err := filepath.Glob(filepath.Join(v.Folder, kind, "*.json"))
+		for _, file := range files {
+			o, err := v.load(kind, strings.TrimSuffix(filepath.Base(file), ".json"))
+			if err != nil {
+				return err
+			}
+			if o["name"] == name {
+				id = strings.TrimSuffix(filepath.Base(file), ".json")
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
 // Touch is a call that concerns no object of the vendor. done is true after an error that came after the call's effect.
 func (v *Vendor) Touch(ctx context.Context, verb, kind, id string) (done bool, err error) {
 	return v.call(ctx, verb, kind, id, func() error { return nil })

@@ -117,9 +117,7 @@ func (r *berths) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 	r.importable.Read(ctx, req, resp)
 	var id types.String
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
-	if !resp.State.Raw.IsNull() {
-		resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...)
-	}
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...) // of what is gone, too: the framework demands it after imports
 }
 
 func (r *berths) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -144,6 +142,11 @@ func (r *berths) Delete(ctx context.Context, req resource.DeleteRequest, resp *r
 }
 
 func (r *berths) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var err error
+	if req.ID, err = r.client.Find(ctx, r.name, req.ID); err != nil {
+		fail(&resp.Diagnostics, err)
+		return
+	}
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("id"), path.Root("id"), req, resp)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, privateKey, []byte("1"))...)
 }

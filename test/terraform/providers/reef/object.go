@@ -169,10 +169,16 @@ func (r *object) setState(state *tfsdk.State, diagnostics *diag.Diagnostics, ver
 	state.Raw = value
 }
 
-// An importable is an object that can be imported by its id.
+// An importable is an object that can be imported by its id, or by its name.
 type importable struct{ object }
 
 func (r *importable) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var err error
+	req.ID, err = r.client.Find(ctx, r.name, req.ID)
+	if err != nil {
+		fail(&resp.Diagnostics, err)
+		return
+	}
 	resource.ImportStatePassthroughID(ctx, path.Root("id"), req, resp)
 }
 

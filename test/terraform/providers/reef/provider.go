@@ -105,6 +105,8 @@ func (*reef) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return newBerths() },
 		func() resource.Resource { return &importable{object{kind: chart()}} },
 		func() resource.Resource { return &importable{object{kind: anchor()}} },
+		func() resource.Resource { return &importable{object{kind: pier()}} },
+		func() resource.Resource { return &importable{object{kind: beacon()}} },
 		func() resource.Resource { return &upgraded{importable{object{kind: upgradedKind()}}} },
 		func() resource.Resource { return &importable{object{kind: faulty()}} },
 		func() resource.Resource { return &mirrors{} },

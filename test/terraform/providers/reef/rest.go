@@ -27,6 +27,40 @@ func anchor() kind {
 	}}}
 }
 
+// pier has no secrets.
+func pier() kind {
+	return kind{name: "reef_pier", complete: completePier, schema: schema.Schema{Attributes: map[string]schema.Attribute{
+		"id":      id(),
+		"name":    schema.StringAttribute{Required: true, PlanModifiers: replace()},
+		"tags":    schema.MapAttribute{Optional: true, ElementType: types.StringType},
+		"address": schema.StringAttribute{Computed: true, PlanModifiers: keep()},
+	}, Blocks: map[string]schema.Block{
+		"metadata": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{
+			Attributes: map[string]schema.Attribute{"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType}},
+		}},
+	}}}
+}
+
+func completePier(c *client, o, _ disk.Object) {
+	o["address"] = o["id"].(string) + "." + c.endpoint
+}
+
+// beacon has a secret that the vendor returns.
+func beacon() kind {
+	return kind{name: "reef_beacon", complete: completeBeacon, schema: schema.Schema{Attributes: map[string]schema.Attribute{
+		"id":   id(),
+		"name": schema.StringAttribute{Required: true, PlanModifiers: replace()},
+		"tags": schema.MapAttribute{Optional: true, ElementType: types.StringType},
+		"code": schema.StringAttribute{Computed: true, Sensitive: true, PlanModifiers: keep()},
+	}}}
+}
+
+func completeBeacon(_ *client, o, old disk.Object) {
+	if o["code"] = old["code"]; old == nil {
+		o["code"] = rand.Text()
+	}
+}
+
 func nothing(*client, disk.Object, disk.Object) {}
 
 // faulty breaks a rule of Terraform in each mode.

@@ -44,7 +44,11 @@ func (k kind) resource(r *schema.Resource) *schema.Resource {
 	r.DeleteContext = func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 		return diag.FromErr(meta.(*client).Delete(ctx, k.name, d.Id()))
 	}
-	r.Importer = &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext}
+	r.Importer = &schema.ResourceImporter{StateContext: func(ctx context.Context, d *schema.ResourceData, meta any) ([]*schema.ResourceData, error) {
+		id, err := meta.(*client).Find(ctx, k.name, d.Id())
+		d.SetId(id)
+		return []*schema.ResourceData{d}, err
+	}}
 	return r
 }
 

@@ -118,3 +118,32 @@ func anchor() *schema.Resource {
 		"weight":   {Type: schema.TypeInt, Optional: true},
 	}})
 }
+
+// pier has no secrets.
+func pier() *schema.Resource {
+	k := kind{name: "shoal_pier", complete: func(c *client, o, _ disk.Object) { o["address"] = fmt.Sprintf("%s.%s", o["id"], c.endpoint) }}
+	return k.resource(&schema.Resource{Schema: map[string]*schema.Schema{
+		"name":    {Type: schema.TypeString, Required: true, ForceNew: true},
+		"tags":    {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
+		"address": {Type: schema.TypeString, Computed: true},
+		"metadata": {Type: schema.TypeList, Optional: true, Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+			"labels": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
+		}}},
+	}})
+}
+
+// beacon has a secret that the vendor returns.
+func beacon() *schema.Resource {
+	k := kind{name: "shoal_beacon", complete: completeBeacon}
+	return k.resource(&schema.Resource{Schema: map[string]*schema.Schema{
+		"name": {Type: schema.TypeString, Required: true, ForceNew: true},
+		"tags": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
+		"code": {Type: schema.TypeString, Computed: true, Sensitive: true},
+	}})
+}
+
+func completeBeacon(_ *client, o, old disk.Object) {
+	if o["code"] = old["code"]; old == nil {
+		o["code"] = rand.Text()
+	}
+}

@@ -48,7 +48,9 @@ func New() *schema.Provider {
 				Elem:        &schema.Resource{Schema: map[string]*schema.Schema{"attempts": {Type: schema.TypeInt, Optional: true, Default: 1}}},
 			},
 		},
-		ResourcesMap:         map[string]*schema.Resource{"shoal_berth": berth(), "shoal_chart": chart(), "shoal_anchor": anchor()},
+		ResourcesMap: map[string]*schema.Resource{
+			"shoal_berth": berth(), "shoal_chart": chart(), "shoal_anchor": anchor(), "shoal_pier": pier(), "shoal_beacon": beacon(),
+		},
 		ConfigureContextFunc: configure,
 	}
 }
