@@ -106,6 +106,7 @@ crashpoints: build ## Interrupt every operation of the cloud's kinds, of claims,
 	@bin/crashpoints $(ARGS)
 	@[[ -n "$(ARGS)" ]] || $(GO) run ./test/crashpoints/workloads
 	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 30m -run TestKilledControllers ./pkg/terraform/external
+	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 1h -v ./test/crashpoints/terraform
 
 .PHONY: storm
 storm: ## A thousand objects, a cloud that throttles and loses responses, ten kills (BOWLINE_SEED)
