@@ -194,7 +194,7 @@ bench-compare: build ## Measure another commit and this tree in turn (REF=v1.0 N
 
 .PHONY: bench-report
 bench-report: ## Measure all, and write docs/performance.md (N=1000 ROUNDS=2 ARGS="...")
-	@$(MAKE) --no-print-directory bench JSON=bin/bench.json ARGS='--measure start,floor,objects,crowd,definitions,kinds --rounds $(or $(ROUNDS),2) $(ARGS)'
+	@$(MAKE) --no-print-directory bench JSON=bin/bench.json ARGS='--measure start,floor,objects,crowd,definitions,kinds,terraform --rounds $(or $(ROUNDS),2) $(ARGS)'
 	bin/bench page bin/bench.json docs
 
 .PHONY: verify

@@ -51,6 +51,7 @@ func measure(ctx context.Context, o options) (r *report.Report, err error) {
 	parts := map[string]func(context.Context) error{
 		measureStart: b.measureStart, measureObjects: b.measureObjects, measureCrowd: b.measureCrowd,
 		measureDefinitions: b.measureDefinitions, measureKinds: b.measureKinds, measureFloor: b.measureFloors,
+		measureTerraform: b.measureTerraform,
 	}
 	for _, part := range measurable() {
 		if !slices.Contains(o.measure, part) {

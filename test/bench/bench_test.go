@@ -4,7 +4,6 @@
 package main
 
 import (
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -14,31 +13,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/test/bench/page"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
-func TestRequestName(t *testing.T) {
-	t.Parallel()
-	for request, want := range map[string]string{
-		"POST /api/v1/namespaces/default/secrets":         "create secrets",
-		"PATCH /apis/bench.bowline.dev/v1/servers/a":      "patch servers",
-		"PATCH /apis/bowline.dev/v1/servers/a/status?x=y": "patch servers/status",
-		"GET /api/v1/namespaces/default/secrets/a":        "get secrets",
-		"GET /api/v1/secrets?limit=500":                   "list secrets",
-		"GET /api/v1/secrets?watch=true":                  "watch secrets",
-		"GET /apis/bench.bowline.dev/v1":                  "get /apis/bench.bowline.dev/v1",
-		"GET /readyz":                                     "get /readyz",
-	} {
-		method, url, _ := strings.Cut(request, " ")
-		if got := requestName(httptest.NewRequest(method, url, nil)); got != want {
-			t.Errorf("%s: %q, want %q", request, got, want)
-		}
-	}
-}
-
 // TestMain makes the test binary the programs that the bench starts: bowline, and the controllers.
 func TestMain(m *testing.M) {
+	journal.Main()
 	switch settings := os.Getenv(settingsVariable); {
 	case settings != "":
 		os.Exit(runControllers(settings))

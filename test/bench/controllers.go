@@ -14,18 +14,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/bowline-dev/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/terraform"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
+	"github.com/bowline-dev/bowline/test/bench/bridge"
+	"github.com/bowline-dev/bowline/test/bench/inspection"
 	"github.com/bowline-dev/bowline/test/bench/memvendor"
 )
 
@@ -33,10 +33,11 @@ import (
 const settingsVariable = "BOWLINE_BENCH_CONTROLLERS"
 
 type settings struct {
-	Socket  string // where to report what was counted
-	Latency time.Duration
-	Workers int
-	Kinds   int // without objects
+	Socket    string // where to report what was counted
+	Latency   time.Duration
+	Workers   int
+	Kinds     int  // without objects
+	Terraform bool // adds the provider for TerraformProviders
 }
 
 // counts is what the controllers' process has counted since its start.
@@ -59,69 +60,20 @@ func runControllers(encoded string) int {
 		return 1
 	}
 	requests, v := new(expvar.Map), memvendor.New(s.Latency)
-	server := &http.Server{Handler: inspection(requests, &v.Calls), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: inspection.Handler(requests, &v.Calls), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	program := cli.Program{
 		Providers: []provider.Provider{v.Provider(s.Workers), further},
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
-			return counted(func(r *http.Request) (*http.Response, error) {
-				requests.Add(requestName(r), 1)
-				return next.RoundTrip(r)
-			})
+			return inspection.Counted(next, requests)
 		},
 	}
-	return program.Run(context.Background(), os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-}
-
-type counted func(*http.Request) (*http.Response, error)
-
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
-
-var requestInfo = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-
-// requestName names a request as RBAC does, for example "patch items/status"; one without a resource by method and path.
-func requestName(r *http.Request) string {
-	info, err := requestInfo.NewRequestInfo(r)
-	switch {
-	case err != nil || !info.IsResourceRequest:
-		return strings.ToLower(r.Method) + " " + r.URL.Path
-	case info.Subresource != "":
-		return info.Verb + " " + info.Resource + "/" + info.Subresource
+	if s.Terraform {
+		program.Terraform = &controller.Options{Namespace: bridge.SystemNamespace}
+		program.Providers = append(program.Providers, terraform.Provider(program.Terraform))
 	}
-	return info.Verb + " " + info.Resource
-}
-
-// inspection answers the harness: what was counted, the memory that is in use after a collection of garbage, and profiles of the time
-// between POST and DELETE.
-func inspection(requests, calls *expvar.Map) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"Requests": %s, "Calls": %s}`, requests, calls)
-	})
-	mux.HandleFunc("GET /heap", func(w http.ResponseWriter, _ *http.Request) {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		fmt.Fprint(w, m.HeapAlloc)
-	})
-	var profile *os.File // the harness sends one request at a time
-	mux.HandleFunc("POST /profile", func(w http.ResponseWriter, r *http.Request) {
-		var err error
-		if profile, err = os.Create(r.URL.Query().Get("file")); err == nil {
-			err = pprof.StartCPUProfile(profile)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	mux.HandleFunc("DELETE /profile", func(w http.ResponseWriter, _ *http.Request) {
-		pprof.StopCPUProfile()
-		if err := profile.Close(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	return mux
+	return program.Run(context.Background(), os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
 // controllers is the process of the controllers, with or without an API server.
@@ -154,7 +106,8 @@ func (b *bench) startSelf(ctx context.Context, dir, ready string, kinds int, arg
 	if err != nil {
 		return nil, err
 	}
-	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers, Kinds: kinds}
+	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers, Kinds: kinds,
+		Terraform: slices.Contains(arguments, flagPlugins)}
 	encoded, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

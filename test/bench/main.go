@@ -18,6 +18,7 @@
 //	crowd        new objects, one after the other, while many are polled each minute and the vendor refuses a tenth as many (crowd.go)
 //	definitions  memory of the definitions of kinds without objects in an API server without controllers (kinds.go)
 //	kinds        memory of such kinds and their controllers in bowline up
+//	terraform    objects of a Terraform provider, at most 500: memory of controllers and provider, writes of polls, time to Ready (package bridge)
 //
 // make bench-compare measures start, definitions and floor of the other commit's bowline with this bench. The other parts depend on the
 // runtime in the bench: this bench is compiled in the other commit's tree or, where it does not compile, that commit's own bench measures
@@ -66,12 +67,14 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/test/bench/against"
 	"github.com/bowline-dev/bowline/test/bench/page"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
 func main() {
+	journal.Main() // of the controllers that it is, too
 	if settings := os.Getenv(settingsVariable); settings != "" {
 		os.Exit(runControllers(settings))
 	}
@@ -92,10 +95,11 @@ const (
 	measureCrowd       = "crowd"
 	measureDefinitions = "definitions"
 	measureKinds       = "kinds"
+	measureTerraform   = "terraform"
 )
 
 func measurable() []string {
-	return []string{measureStart, measureFloor, measureObjects, measureCrowd, measureDefinitions, measureKinds}
+	return []string{measureStart, measureFloor, measureObjects, measureCrowd, measureDefinitions, measureKinds, measureTerraform}
 }
 
 type options struct {

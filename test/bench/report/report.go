@@ -21,6 +21,8 @@ const (
 	Crowd         = "new objects beside a crowd"
 	Definitions   = "definitions without objects"
 	Kinds         = "kinds without objects"
+	Framework     = "Terraform provider on terraform-plugin-framework"
+	SDK           = "Terraform provider on SDKv2"
 	SixRequests   = "floor of six requests"
 	ThreeRequests = "floor of three requests"
 	FloorOfUpdate = "floor of an update"
@@ -37,6 +39,14 @@ const (
 
 // RatioOfCreate is the figure of the phase Ratios by which creations are judged.
 const RatioOfCreate = "create to Ready, times the " + SixRequests + ", seconds"
+
+// Figures of the phases Framework and SDK with a target.
+const (
+	AboveCall     = "seconds of one object from create to Ready above the provider's call"
+	AboveBase     = "MB resident of the controllers above those without a TerraformProvider"
+	AboveBare     = "percent of the provider's process above its bare size"
+	WritesOfPolls = "API writes of these polls"
+)
 
 // A Report is what one run measured.
 type Report struct {

@@ -159,8 +159,8 @@ func (s *stage) explore() {
 			return all
 		},
 	}.Explore()
-	s.t.Logf("%d points, %d faults tried, %d not reached, %d need a person after a kill of the provider, %s", len(order), s.tried, len(missed), s.waiting,
-		time.Since(started).Round(time.Second))
+	s.t.Logf("%d points, %d faults tried, %d not reached, %d need a person after a kill of the provider, %s",
+		len(order), s.tried, len(missed), s.waiting, time.Since(started).Round(time.Second))
 	for _, trial := range missed {
 		s.t.Logf("%s was not reached again", trial)
 	}
@@ -229,13 +229,15 @@ func (a *attempt) prepare() (err error) {
 		return err
 	}
 	dir := a.t.TempDir()
-	a.settings = settings{API: a.api.server.URL, Provider: filepath.Join(dir, filepath.Base(a.program)), Notes: filepath.Join(dir, "notes"), Namespace: a.env.Namespace}
+	a.settings = settings{API: a.api.server.URL, Provider: filepath.Join(dir, filepath.Base(a.program)), Notes: filepath.Join(dir, "notes"),
+		Namespace: a.env.Namespace}
 	secret := &corev1.Secret{StringData: map[string]string{"key": key}}
 	secret.Namespace, secret.Name = a.env.Namespace, "key"
 	config := a.declare("ProviderConfig", "default", map[string]any{"configuration": map[string]any{"endpoint": a.out.server.URL,
 		"project": a.env.Namespace, "keySecretRef": map[string]any{"name": "key", "key": "key"}}})
 	a.object = a.declare(a.kind.name, objectName, map[string]any{"forProvider": a.kind.forProvider,
-		"providerConfigRef": map[string]any{"kind": "ProviderConfig", "name": "default"}, "writeConnectionSecretToRef": map[string]any{"name": "connection"}})
+		"providerConfigRef":          map[string]any{"kind": "ProviderConfig", "name": "default"},
+		"writeConnectionSecretToRef": map[string]any{"name": "connection"}})
 	return errors.Join(os.Symlink(a.program, a.settings.Provider), a.env.Client.Create(a.t.Context(), secret),
 		a.env.Client.Create(a.t.Context(), config.GetUnstructured()))
 }
