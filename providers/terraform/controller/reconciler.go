@@ -203,9 +203,6 @@ func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) 
 	if err != nil {
 		return status, err
 	}
-	if err := r.grant(ctx, tp.Name); err != nil {
-		return status, err
-	}
 	if status, err = r.install(ctx, tp, now, schemas); err != nil {
 		return status, err
 	}
@@ -286,6 +283,9 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if user != "" {
 			return status, fmt.Errorf("resource type %s is served until its objects are deleted, such as %s: add it to spec.types again", former.Type, user)
 		}
+	}
+	if err := r.grant(ctx, tp.Name, definitions); err != nil {
+		return status, err
 	}
 	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
 	if err == nil && len(report.Skipped) > 0 {
