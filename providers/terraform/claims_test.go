@@ -219,7 +219,8 @@ func TestClaims(t *testing.T) {
 	})
 	t.Run("Retain, and another claim of what was retained", func(t *testing.T) { s.retains(t) })
 	t.Run("controllers that are stopped in between go on", func(t *testing.T) { s.restarts(t) })
-	t.Run("a kind that is not served any more", func(t *testing.T) {
+	t.Run("a TerraformProvider that is not ready affects new claims only", func(t *testing.T) { s.outlasts(t, of, class) })
+	t.Run("a kind that is not served", func(t *testing.T) {
 		foreign := s.claim("foreign", "")
 		foreign.Spec.ResourceReference = &corev1.ObjectReference{APIVersion: "nowhere.tf.bowline.dev/v1alpha1", Kind: "Database", Name: "one"}
 		s.create(foreign)
@@ -235,7 +236,9 @@ func (s *stage) refusals(t *testing.T) {
 	unknown := s.class("unknown", "Database", map[string]any{"name": "db-$(claim.spec.engineVersion)", "fancinessLevel": 10})
 	elsewhere := s.class("elsewhere", "Database", database())
 	elsewhere.SpecTemplate.ClaimKind = "MySQLInstance"
-	s.create(plain, unknown, elsewhere)
+	full := s.class("full", "Database", database())
+	full.SpecTemplate.Claims.Max = new(int64(0))
+	s.create(plain, unknown, elsewhere, full)
 	s.shows(t, unknown, "InvalidSettings", "specTemplate.forProvider.name has", "engineVersion")
 	for name, tc := range map[string]struct {
 		tier   string
@@ -247,6 +250,7 @@ func (s *stage) refusals(t *testing.T) {
 			"spec.engineVersion has no effect in class"},
 		"external": {"plain", func(c *databasev1alpha1.PostgreSQLInstance) { meta.SetExternalName(c, "of-others") }, xpv1.ReasonBinding,
 			"a claim cannot choose the external name"},
+		"limit":    {"full", func(*databasev1alpha1.PostgreSQLInstance) {}, xpv1.ReasonLimitReached, "allows 0 claims"},
 		"template": {"unknown", func(*databasev1alpha1.PostgreSQLInstance) {}, xpv1.ReasonBinding, "which is not known"},
 		"selector": {"elsewhere", func(*databasev1alpha1.PostgreSQLInstance) {}, xpv1.ReasonNoMatchingClass, "No class for claims of this kind"},
 		"kind": {"", func(c *databasev1alpha1.PostgreSQLInstance) {
@@ -314,6 +318,37 @@ func (s *stage) annotateAll(o *kube.Unstructured, key, value string) {
 	annotations := o.GetAnnotations()
 	annotations[key] = value
 	o.SetAnnotations(annotations)
+}
+
+// outlasts checks a claim while its TerraformProvider is not ready, and that no force deletes its data (N56).
+func (s *stage) outlasts(t *testing.T, of *v1alpha1.TerraformProvider, class *v1alpha1.TerraformClass) {
+	c := s.claim("outlasting", "normal")
+	s.create(c)
+	s.shows(t, c, xpv1.ReasonAvailable)
+	before := of.DeepCopy()
+	of.Spec.Version = "9.0.0"
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.shows(t, class, "KindNotServed", "is not ready, and its condition Ready has the cause: bowline why terraformprovider/")
+	late := s.claim("late", "normal")
+	s.create(late)
+	s.shows(t, late, xpv1.ReasonBinding, "are not served")
+	s.shows(t, c, xpv1.ReasonAvailable)
+	before = of.DeepCopy()
+	of.Spec.Version = "1.0.0"
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.shows(t, class, xpv1.ReasonAvailable)
+	s.shows(t, late, xpv1.ReasonAvailable)
+	s.must(s.Client.Delete(t.Context(), late))
+	s.Eventually(t, "the claim is gone", testkit.Gone(s.Client, late))
+
+	mg := s.managedOf(c)
+	s.stop()
+	s.must(s.Client.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	s.must(s.Client.Delete(t.Context(), c))
+	s.stop = s.start()
+	s.phase(t, mg, xpv1.BindingPhaseReleased)
+	s.must(s.Client.Delete(t.Context(), mg))
+	s.gone(mg)
 }
 
 // restarts stops the controllers as soon as they created something for a claim, and while that is deleted.
