@@ -63,7 +63,7 @@ ExternalSystemUnreachable or ExternalSystemUntrusted, see above.
 const classes = `
 ## Classes
 
-If the condition Ready of a class is not True, its reason is this, ProviderConfigUnavailable or ConnectionSecretUnavailable, see above, or
+If the condition Ready of a class is not True, its reason is one of these, ProviderConfigUnavailable, ConnectionSecretUnavailable or InvalidSettings, see above, or
 that of its ProviderConfig.
 `
 

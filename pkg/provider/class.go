@@ -21,6 +21,8 @@ type Class struct {
 	Claim   resource.Claim           // an empty claim of any kind, for example of the core (K37)
 	Object  resource.Class           // an empty class of the provider
 	Managed resource.BindableManaged // an empty managed resource of the provider
+	// Kinds are those that the classes name, where Object satisfies resource.KindedClass. Managed is nil then. Default: none.
+	Kinds resource.Kinds
 	// Configurators configure the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259). Those
 	// that satisfy claimbinding.ManagedChecker also check existing managed resources that claims refer to.
 	Configurators []claimbinding.ManagedConfigurator

@@ -28,7 +28,9 @@ func (l *layout) claimRules() []rbacv1.PolicyRule {
 	for _, c := range l.classes {
 		c.claim.addTo(claims)
 		c.class.addTo(map[bool]grants.Resources{true: conditioned, false: classes}[c.class.status])
-		c.managed.addTo(managed)
+		if c.Managed != nil {
+			c.managed.addTo(managed)
+		}
 	}
 	rules := slices.Concat(claims.Reconcile(), conditioned.Reconcile(), classes.Allow("get", "list", "watch", "patch"), managed.Allow("create", "delete"))
 	if len(l.claims)+len(l.classes) > 0 { // classes select the namespaces of their claims by labels

@@ -255,8 +255,13 @@ func (s *Setup) addClass(c classPart) error {
 		return err
 	}
 	all := append([]claimbinding.ManagedConfigurator{claimbinding.NewObjectMetaConfigurator(s.mgr.GetScheme())}, c.Configurators...)
-	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), claimbinding.WithManagedConfigurators(all...),
-		claimbinding.WithData(s.holdsData(c.managed.gvk))).SetupWithManager(s.WhenUsed(c.claim.gvk, c.managed.gvk))
+	options, used := []claimbinding.ReconcilerOption{claimbinding.WithManagedConfigurators(all...)}, []schema.GroupVersionKind{c.claim.gvk}
+	if c.Kinds != nil { // which may hold data
+		options = append(options, claimbinding.WithKinds(c.Kinds), claimbinding.WithData(true))
+	} else {
+		options, used = append(options, claimbinding.WithData(s.holdsData(c.managed.gvk))), append(used, c.managed.gvk)
+	}
+	return claimbinding.NewReconciler(s.mgr, of, by, resource.ManagedKind(c.managed.gvk), options...).SetupWithManager(s.WhenUsed(used...))
 }
 
 // addConditions adds the controller of the conditions of a class kind, once for all claim kinds (N58).
@@ -265,6 +270,9 @@ func (s *Setup) addConditions(c classPart, added bool) error {
 		return nil
 	}
 	var o []class.Option
+	if c.Kinds != nil {
+		o = append(o, class.WithKinds(c.Kinds))
+	}
 	for _, config := range s.configs {
 		if !config.untyped && config.gvk.Group == s.configGroup(c.managed.gvk.GroupKind()) && config.gvk.Kind == xpv1.ProviderConfigKind {
 			o = append(o, class.WithProviderConfigs(config.gvk))

@@ -186,15 +186,25 @@ func (v *validator) checkConfigs(k part[Kind]) {
 }
 
 func (v *validator) addClass(i int, c Class) {
-	if c.Claim == nil || c.Object == nil || c.Managed == nil {
-		v.mistake("class %d of Provider.Classes is not complete: set Claim, Object and Managed to empty objects", i)
+	if c.Claim == nil || c.Object == nil || (c.Managed == nil) == (c.Kinds == nil) {
+		v.mistake("class %d of Provider.Classes is not complete: set Claim, Object and Managed to empty objects, or Kinds in place of Managed", i)
+		return
+	}
+	if _, names := c.Object.(resource.KindedClass); c.Kinds != nil && !names {
+		v.mistake("class %T names no kind of managed resources: implement resource.KindedClass, or set Managed in place of Kinds", c.Object)
 		return
 	}
 	claim, _ := v.defineForClass(c.Claim, slices.Concat(v.provided, v.core))
 	class, d := v.defineForClass(c.Object, v.provided)
-	managed, _ := v.defineForClass(c.Managed, v.provided)
-	if claim.plural == "" || class.plural == "" || managed.plural == "" {
+	var managed definition
+	if c.Managed != nil {
+		managed, _ = v.defineForClass(c.Managed, v.provided)
+	}
+	if claim.plural == "" || class.plural == "" || c.Managed != nil && managed.plural == "" {
 		return
+	}
+	if c.Kinds != nil { // for the names of controllers
+		managed.gvk = class.gvk.GroupVersion().WithKind(strings.TrimSuffix(class.gvk.Kind, "Class"))
 	}
 	name := strings.ToLower(claim.gvk.GroupKind().String())
 	first, all := d.Labels[meta.LabelKeyClaimKind], strings.Split(d.Annotations[meta.AnnotationKeyClaimKinds], ",")

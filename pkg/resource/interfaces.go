@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -215,4 +216,25 @@ type ProviderConfig interface {
 	client.Object
 	Conditioned
 	UserCounter
+}
+
+// A KindedClass names the kind of its managed resources, and the one of its claim kinds that it is for.
+type KindedClass interface {
+	Class
+	GetManagedKind() schema.GroupVersionKind
+	GetClaimKind() string
+}
+
+// Kinds are managed kinds that are known at run time only: objects of another kind define them, as TerraformProviders do.
+type Kinds interface {
+	// Kind returns the version of a kind that claims are bound to. It is false for a kind that is none of these.
+	Kind(of schema.GroupKind) (schema.GroupVersionKind, bool)
+	// Check returns nil for a kind that is served, else a *failure.Error that contains what is missing, for the platform team.
+	Check(ctx context.Context, c client.Reader, of schema.GroupKind) error
+	// CheckClass is Check for the kind of a class, and for its template.
+	CheckClass(ctx context.Context, c client.Client, class Class) error
+	// Definer returns an empty object of the kind that defines these.
+	Definer() client.Object
+	// Group returns the group of the kinds that an object defines.
+	Group(definer client.Object) string
 }

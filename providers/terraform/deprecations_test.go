@@ -58,6 +58,7 @@ func (s *stage) warn(write func(client.Client) error) (found []string, err error
 func TestDeprecatedFields(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, mirror.Providers(t))
+	s.run()
 	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_chart", "reef_berth"}})
 	s.ready(of)
 	chart := s.object("Chart", map[string]any{"forProvider": map[string]any{"title": "north", "printed": true}})

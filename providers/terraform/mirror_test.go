@@ -75,7 +75,8 @@ func TestNetworkMirror(t *testing.T) {
 	})
 	o := controller.Options{Folders: []string{t.TempDir()}, Mirror: network.Config{URL: n.URL, Folder: t.TempDir()}}
 	spec := v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "~> 1.0", Types: []string{"reef_berth"}, Checksums: []string{zh}}
-	s := newStageWith(t, o)
+	s := newStageWith(t, "reef", o)
+	s.run()
 	of := s.provider(spec)
 	s.reports(of, fmt.Sprintf("Downloading %s %q from %s", reefAddress, "~> 1.0", n.URL))
 	attempts <- struct{}{}
@@ -93,7 +94,8 @@ func TestNetworkMirror(t *testing.T) {
 	}
 
 	n.Close()
-	later := newStageWith(t, o)
+	later := newStageWith(t, "reef", o)
+	later.run()
 	again := later.provider(spec)
 	later.ready(again)
 	before := again.DeepCopy()
@@ -114,7 +116,8 @@ func TestNetworkMirrorWithoutUse(t *testing.T) {
 	n.Publish(t, reefAddress, "1.3.0", platform, []byte("no archive"))
 	n.Publish(t, reefAddress, "1.4.0", platform, []byte("another archive"), zh)
 	folder := t.TempDir()
-	s := newStageWith(t, controller.Options{Mirror: network.Config{URL: n.URL, Folder: folder}})
+	s := newStageWith(t, "reef", controller.Options{Mirror: network.Config{URL: n.URL, Folder: folder}})
+	s.run()
 	half := filepath.Join(folder, ".download-0123456789abcdef", platform)
 	s.must(os.MkdirAll(half, 0o755))
 	copyFile(t, mirror.Program(t, "reef"), filepath.Join(half, "terraform-provider-reef_v1.1.0"))

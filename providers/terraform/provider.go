@@ -17,6 +17,7 @@ func Provider(o *controller.Options) provider.Provider {
 		Name:        "terraform",
 		CRDs:        crds.FS,
 		AddToScheme: apis.AddToScheme,
+		Classes:     controller.Classes(),
 		ExtraRules:  controller.Rules(),
 		Extend: func(s *provider.Setup) error {
 			r, err := controller.New(s, *o)

@@ -5,6 +5,7 @@ package terraform_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -20,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,12 +32,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	coreapis "github.com/bowline-dev/bowline/apis"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -67,27 +73,33 @@ type stage struct {
 	name   string // of the TerraformProvider
 	folder string // of what exists outside
 	run    func() (stop func())
+	stop   func() // in tests that start the controllers more than once
 }
 
 func newStage(t *testing.T, folders ...string) *stage {
 	t.Helper()
-	return newStageWith(t, controller.Options{Folders: folders})
+	return newStageWith(t, "reef", controller.Options{Folders: folders})
 }
 
-func newStageWith(t *testing.T, o controller.Options) *stage {
+// newStageWith returns a stage whose TerraformProvider has a name that begins with that of its binary.
+func newStageWith(t *testing.T, name string, o controller.Options) *stage {
 	t.Helper()
 	s := &stage{Env: controlplanetest.New(t), t: t, folder: t.TempDir()}
 	s.must(apis.AddToScheme(s.Scheme))
-	s.name = "reef-" + s.Namespace[max(0, len(s.Namespace)-12):]
+	s.must(coreapis.AddToScheme(s.Scheme))
+	s.name = name + "-" + s.Namespace[max(0, len(s.Namespace)-12):]
 	o.Journal, o.Namespace = filepath.Join(t.TempDir(), "notes"), s.Namespace
 	p := terraform.Provider(&o)
-	definitions, err := p.Definitions()
+	definitions, err := provider.Definitions(p, core.Provider())
 	s.must(err)
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
 	s.must(crd.Protect(t.Context(), s.Config, crds.FS))
 	s.must(client.IgnoreAlreadyExists(s.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}})))
 	rules, err := p.Rules()
 	s.must(err)
+	ofCore, err := core.Provider().Rules()
+	s.must(err)
+	rules = append(rules, ofCore...)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: append(rules, provider.CommonRules()...)}
 	s.must(s.Client.Create(t.Context(), role))
 	s.bind(s.name)
@@ -104,11 +116,14 @@ func newStageWith(t *testing.T, o controller.Options) *stage {
 	s.run = func() func() {
 		scheme := runtime.NewScheme()
 		s.must(clientgoscheme.AddToScheme(scheme))
-		own := managed.CacheOptions() // and only the TerraformProvider of this test
-		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
 		s.must(apis.AddToScheme(scheme))
-		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own}, func(mgr ctrl.Manager) error {
-			return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second))
+		own := managed.CacheOptions() // and only what is of this test
+		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
+		own.ByObject[&v1alpha1.TerraformClass{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"stage": s.name})}
+		own.DefaultNamespaces = map[string]cache.Config{s.Namespace: {}}
+		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own, NewCache: claim.NewCache}, func(mgr ctrl.Manager) error {
+			fast := []managed.ReconcilerOption{managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second)}
+			return errors.Join(core.Provider().SetupWithManager(mgr), p.SetupWithManager(mgr, fast...))
 		})
 	}
 	return s
@@ -332,6 +347,7 @@ func TestWrongProviders(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, mirror.Providers(t))
+	s.run()
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
 	controllers, err := client.New(config, client.Options{Scheme: s.Scheme})
@@ -355,6 +371,33 @@ func TestRights(t *testing.T) {
 			}
 		})
 	}
+	t.Run("claims need no more (N98)", func(t *testing.T) {
+		of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth"}})
+		s.ready(of)
+		s.must(controllers.Get(t.Context(), client.ObjectKey{Name: controller.RoleName}, role))
+		granted := map[string]bool{}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, verb := range rule.Verbs {
+					for _, resource := range rule.Resources {
+						if strings.HasPrefix(group, s.name+".") && verb != "get" && verb != "list" && verb != "watch" {
+							granted[verb+" "+resource+strings.TrimPrefix(group, s.name)] = true
+						}
+					}
+				}
+			}
+		}
+		want := map[string]bool{"patch *.tf.bowline.dev": true, "patch *.tf.m.bowline.dev": true,
+			"create berths.tf.bowline.dev": true, "delete berths.tf.bowline.dev": true}
+		if diff := cmp.Diff(want, granted); diff != "" {
+			t.Errorf("rights -want +got:\n%s", diff)
+		}
+		before := role.DeepCopy()
+		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "escalate")
+		if err := controllers.Patch(t.Context(), role, client.MergeFrom(before)); err == nil {
+			t.Error("the role has another verb")
+		}
+	})
 	other := &kube.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"group": "example.org", "scope": "Cluster", "names": map[string]any{"kind": "Thing", "plural": "things"},
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},

@@ -389,7 +389,11 @@ func (c *Cluster) ProviderConfig(ctx context.Context, of Kind, o *unstructured.U
 	if !ok {
 		return ref, Reading{}, false
 	}
-	kind, known := c.ProviderConfigKind(of.GroupKind(), ref.Kind)
+	group := of.GroupKind()
+	if kind, err := schema.ParseGroupVersion(Text(o, "specTemplate", "apiVersion")); err == nil && kind.Group != "" { // a class that names its kind
+		group.Group = kind.Group
+	}
+	kind, known := c.ProviderConfigKind(group, ref.Kind)
 	if !known {
 		return ref, Reading{Presence: NoKind}, true
 	}

@@ -423,12 +423,13 @@ func class(k *model.Kind) string {
 func authoredClass(k *model.Kind) string {
 	of := k.ManagedKind()
 	switch {
-	case of == nil:
-		return fmt.Sprintf("%s is the class of no kind: rename it to KINDClass, with the name of a managed kind of this package", k.Name)
-	case of.Scope != model.Cluster:
+	case of == nil && !k.Package.Methods[k.Name+".GetManagedKind"]:
+		return fmt.Sprintf("%s is the class of no kind: rename it to KINDClass, with the name of a managed kind of this package, or give it the "+
+			"method GetManagedKind", k.Name)
+	case of != nil && of.Scope != model.Cluster:
 		return fmt.Sprintf("%s is a class of %s, which is namespaced, so teams could read the secrets of its managed resources: "+
 			"remove the class, or add the scope Cluster to %s", k.Name, of.Name, of.Name)
-	case k.Parameters != of.Parameters:
+	case of != nil && k.Parameters != of.Parameters:
 		return fmt.Sprintf("%s does not have the settings of %s: add ForProvider %s `json:\"forProvider\"` to its specTemplate", k.Name, of.Name,
 			of.Parameters.Name)
 	case k.Conditioned() && k.Status != (model.Ref{Import: model.CommonPath, Name: "ClassStatus"}):

@@ -4,7 +4,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +17,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -29,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -36,50 +34,6 @@ import (
 
 // ClassSuffix is what the kind of a class adds to the kind of what it provides (K29).
 const ClassSuffix = "Class"
-
-// A Class is what a choice depends on.
-type Class struct {
-	Kind    schema.GroupVersionKind
-	Name    string
-	Labels  labels.Set
-	Default bool
-	// Namespaces are those whose claims may use the class, by their labels. Nil: all.
-	Namespaces *metav1.LabelSelector
-}
-
-// newClass reads a class. One whose namespace selector cannot be read allows all namespaces here: package claimbinding checks it.
-func newClass(kind schema.GroupVersionKind, o client.Object) *Class {
-	c := &Class{
-		Kind:    kind,
-		Name:    o.GetName(),
-		Labels:  o.GetLabels(),
-		Default: o.GetAnnotations()[meta.AnnotationKeyDefaultClass] == "true", // R252
-	}
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		content, ok, err := unstructured.NestedMap(u.Object, "specTemplate", "claims", "namespaceSelector")
-		selector := &metav1.LabelSelector{}
-		if ok && err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(content, selector) == nil {
-			c.Namespaces = selector
-		}
-	}
-	return c
-}
-
-// String names the class in messages.
-func (c Class) String() string { return c.Kind.GroupKind().String() + " " + c.Name }
-
-// Admits is true if the class is for claims of namespaces with the labels. One with an invalid selector is for none.
-func (c Class) Admits(of labels.Set) bool {
-	if c.Namespaces == nil {
-		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(c.Namespaces)
-	return err == nil && selector.Matches(of)
-}
-
-func compareClasses(a, b Class) int {
-	return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Name, b.Name))
-}
 
 // Classes are all classes for the claims of one kind. They are known while the manager runs.
 type Classes struct {
@@ -189,10 +143,14 @@ func (c *Classes) incomplete() error {
 
 // OffersClass is true if classes of the kind, of whatever version, are for these claims. It returns an error while that is not known.
 func (c *Classes) OffersClass(of schema.GroupKind) (bool, error) {
+	return c.offers(func(k schema.GroupKind) bool { return k == of })
+}
+
+func (c *Classes) offers(matches func(schema.GroupKind) bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.kinds {
-		if k.gvk.GroupKind() == of {
+		if matches(k.gvk.GroupKind()) {
 			return true, nil
 		}
 	}
@@ -206,9 +164,13 @@ func (c *Classes) Offered() bool {
 	return len(c.kinds) > 0
 }
 
-// OffersResource is true if classes for these claims provide managed resources of the kind.
+// OffersResource is true if classes for these claims provide managed resources of the kind: those of the kind that is named after it, and
+// those of a group above, whose classes name the kind.
 func (c *Classes) OffersResource(of schema.GroupKind) (bool, error) {
-	return c.OffersClass(schema.GroupKind{Group: of.Group, Kind: of.Kind + ClassSuffix})
+	return c.offers(func(k schema.GroupKind) bool {
+		above := strings.HasSuffix(of.Group, "."+k.Group) && of.Kind != xpv1.ProviderConfigKind
+		return above || k == schema.GroupKind{Group: of.Group, Kind: of.Kind + ClassSuffix}
+	})
 }
 
 // set replaces what is known of a class, nil if it does not exist or is being deleted.
@@ -447,11 +409,11 @@ func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersion
 	informer, err := c.informer(ctx, untyped(gvk))
 	if err == nil {
 		k.registration, err = informer.AddEventHandler(onChange(func(o client.Object, exists bool) {
-			if !exists || meta.WasDeleted(o) { // not for new claims
-				c.set(k, o.GetName(), nil)
-				return
+			class := newClass(gvk, o)
+			if !exists || meta.WasDeleted(o) || class.ClaimKind != "" && class.ClaimKind != c.claims.Kind { // not for new claims of the kind
+				class = nil
 			}
-			c.set(k, o.GetName(), newClass(gvk, o))
+			c.set(k, o.GetName(), class)
 		}))
 	}
 	if k.err = resource.Ignore(objects.IsAbsent, err); err == nil {

@@ -26,7 +26,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/naming"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/wording"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // find finds the managed resource that the claim names, or that an interrupted pass created before the claim named it (R256,
@@ -59,9 +62,9 @@ func (r *Reconciler) awaitDeletion(mg resource.BindableManaged) flow.Outcome {
 }
 
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) flow.Outcome {
-	if !isName(ref.Name) {
+	if !naming.IsName(ref.Name) {
 		return flow.Refuse(xpv1.ReasonBinding, "%q in spec.resourceRef cannot be the name of a managed resource: delete the "+
-			"claim and create it again with another one", objects.Shorten(ref.Name, mostBaseLength))
+			"claim and create it again with another one", objects.Shorten(ref.Name, naming.Longest))
 	}
 	mg, key := r.newManaged(), types.NamespacedName{Name: ref.Name}
 	err := r.client.Get(ctx, key, mg)
@@ -147,7 +150,7 @@ func (r *Reconciler) names(ref *corev1.ObjectReference, claim types.NamespacedNa
 }
 
 func (r *Reconciler) listManaged(ctx context.Context, from client.Reader, o ...client.ListOption) ([]resource.BindableManaged, error) {
-	return objects.List[resource.BindableManaged](ctx, from, r.scheme, r.managedKind, o...)
+	return unstructured.List[resource.BindableManaged](ctx, from, r.scheme, r.newManaged(), o...)
 }
 
 // bind records the claim on the managed resource, unless the claim named one that is not what it asks for. The first write
@@ -292,7 +295,7 @@ func (r *Reconciler) checkReady(_ context.Context, p *pass) flow.Outcome {
 	}
 	if failed := xpv1.FailureOf(p.managed); p.Remark == "" && failed.Reason != "" && failed.Reason != failure.ExternalSystemThrottled {
 		p.Remark = fmt.Sprintf("Managed resource %s %q is usable, but its last reconcile failed%s", r.managedKind.Kind, p.managed.GetName(),
-			forTeam(failed))
+			wording.ForTeam(failed))
 	}
 	return flow.Next()
 }
@@ -316,55 +319,11 @@ func (r *Reconciler) checkSelector(ctx context.Context, p *pass) flow.Outcome {
 // awaitManaged waits for a managed resource that cannot be used. If its external resource is lost, waiting alone does not help (N38).
 func (r *Reconciler) awaitManaged(reason xpv1.ConditionReason, mg resource.BindableManaged) flow.Outcome {
 	if xpv1.FailureOf(mg).Reason == failure.ExternalResourceLost {
-		return flow.Refuse(xpv1.ReasonResourceLost, "%s", r.whyNotReady(mg))
+		return flow.Refuse(xpv1.ReasonResourceLost, "%s", wording.WhyNotReady(r.managedKind.Kind, mg))
 	}
-	o := flow.AwaitAs(reason, "%s", r.whyNotReady(mg))
-	if o.Cause = xpv1.FailureOf(mg).Reason; isNameUnusable(o.Cause) {
+	o := flow.AwaitAs(reason, "%s", wording.WhyNotReady(r.managedKind.Kind, mg))
+	if o.Cause = xpv1.FailureOf(mg).Reason; wording.IsNameUnusable(o.Cause) {
 		o.Cause = failure.InvalidSettings
 	}
 	return o
-}
-
-// isNameUnusable is true for the causes of an external name that cannot be used. Teams do not learn which, since that would show the
-// names of others.
-func isNameUnusable(cause failure.Reason) bool {
-	return cause == failure.ExternalNameTaken || cause == failure.ExternalNameReserved
-}
-
-// whyNotReady returns why a managed resource cannot be used, from reasons and messages that are for teams (N41).
-func (r *Reconciler) whyNotReady(mg resource.BindableManaged) string {
-	what := fmt.Sprintf("Managed resource %s %q", r.managedKind.Kind, mg.GetName())
-	ready, synced, failed := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(mg)
-	unusable := isNameUnusable(failed.Reason)
-	if unusable {
-		failed.Message = ""
-	}
-	switch {
-	case synced.Reason == xpv1.ReasonReconcilePaused:
-		return what + " is paused. Ask your platform team to resume it."
-	case unusable && meta.IsExternalNameProposed(mg):
-		return fmt.Sprintf("%s is not created: the external name %q, which the claim proposes, cannot be used. Delete the claim and create "+
-			"it again with another name in its annotation %s, or without one.", what, meta.GetExternalName(mg), meta.AnnotationKeyExternalName)
-	case failed.Reason == failure.InvalidSettings && failed.Message != "":
-		return fmt.Sprintf("%s is not ready (%s): %s. If the claim sets it, delete the claim and create it again with another value; "+
-			"otherwise ask your platform team.", what, failed.Reason, strings.TrimSuffix(failed.Message, "."))
-	case failed.Reason != "", synced.Status == corev1.ConditionFalse:
-		return what + " is not ready" + forTeam(failed)
-	case ready.Status == corev1.ConditionFalse:
-		return fmt.Sprintf("%s is not ready yet (%s). Wait until it is.", what, ready.Reason)
-	default:
-		return what + " is not ready yet. Wait until it is."
-	}
-}
-
-// forTeam completes a sentence with a failure of a managed resource, of which the team reads the reason and the message for teams.
-func forTeam(failed xpv1.CurrentFailure) string {
-	reason := ""
-	if failed.Reason != "" {
-		reason = fmt.Sprintf(" (%s)", failed.Reason)
-	}
-	if failed.Message != "" {
-		return reason + ": " + failed.Message
-	}
-	return reason + ". Ask your platform team, which can see the cause in the conditions of the managed resource."
 }

@@ -6,7 +6,6 @@ package claimbinding
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -28,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/naming"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -45,6 +44,10 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 				"platform team for the class; kubectl get classes lists those that exist", r.classKind.Kind, name)
 		}
 		return fail("reading the class", err)
+	}
+	if of, ok := class.(resource.KindedClass); ok && of.GetClaimKind() != r.claimKind.Kind {
+		return flow.Refuse(xpv1.ReasonClassNotFound, "class %s %q is for claims of kind %s: name another one in spec.classRef; kubectl get classes "+
+			"lists those that exist", r.classKind.Kind, name, of.GetClaimKind())
 	}
 	if meta.WasDeleted(class) {
 		return flow.Refuse(xpv1.ReasonClassNotFound, "class %s %q is being deleted: delete the claim and create one that uses "+
@@ -105,7 +108,7 @@ func NewObjectMetaConfigurator(t runtime.ObjectTyper) ManagedConfigurator {
 		if _, err := resource.GetKind(cm, t); err != nil {
 			return err
 		}
-		mg.SetGenerateName(generateName(cm))
+		mg.SetGenerateName(naming.Generate(cm))
 		proposed := meta.GetExternalName(cm)
 		if proposed == "" || meta.GetExternalName(mg) != "" {
 			return nil
@@ -177,13 +180,6 @@ func reference(o client.Object, kind schema.GroupVersionKind) *corev1.ObjectRefe
 	return &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.GetName(), UID: o.GetUID()}
 }
 
-// generateName is shortened to what counts, since the API server refuses one as long as the longest names of claims. It also refuses
-// one that ends in a dot.
-func generateName(claim resource.Claim) string {
-	name := fmt.Sprintf("%s-%s-", claim.GetNamespace(), claim.GetName())
-	return strings.TrimRight(name[:min(len(name), mostBaseLength)], ".")
-}
-
 // attempts is how many names are tried. One in fourteen million is taken by chance.
 const attempts = 4
 
@@ -198,11 +194,11 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 		mg := p.planned.DeepCopyObject().(resource.BindableManaged)
 		if !named {
 			if mg.GetGenerateName() == "" {
-				mg.SetGenerateName(generateName(p.claim))
+				mg.SetGenerateName(naming.Generate(p.claim))
 			}
-			mg.SetName(nameFor(mg.GetGenerateName(), p.claim.GetUID(), attempt))
+			mg.SetName(naming.For(mg.GetGenerateName(), p.claim.GetUID(), attempt))
 		}
-		err := r.client.Create(ctx, mg)
+		err := r.create(ctx, mg)
 		if apierrors.IsAlreadyExists(err) {
 			found := r.newManaged()
 			err = r.live.Get(ctx, types.NamespacedName{Name: mg.GetName()}, found)
@@ -227,10 +223,18 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 	return fail("naming the managed resource", errors.New("every name is taken"))
 }
 
+// create refuses unknown fields where no Go type of a class does.
+func (r *Reconciler) create(ctx context.Context, mg client.Object) error {
+	if r.kinds == nil {
+		return r.client.Create(ctx, mg)
+	}
+	return r.client.Create(ctx, mg, client.FieldValidation(metav1.FieldValidationStrict))
+}
+
 // notCreated names the settings of class and claim that the API server refuses. Its message repeats values that are not for the
 // team, and is logged.
 func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
-	if !apierrors.IsInvalid(err) {
+	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) { // as of unknown fields
 		return fail("creating the managed resource", err)
 	}
 	r.log.Info("The API server refuses the managed resource of class and claim", "class", p.class.GetName(),
@@ -247,26 +251,4 @@ func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	}
 	return flow.Refuse(xpv1.ReasonBinding, "the API server does not accept %s of the %s that class %q and this claim describe: if the claim "+
 		"sets it, correct the claim; otherwise ask your platform team to correct the class", what, r.managedKind.Kind, p.class.GetName())
-}
-
-// As the API server appends characters to a generateName: it shortens the base, and avoids vowels, which could spell words.
-const (
-	suffixLength   = 5
-	mostBaseLength = 63 - suffixLength
-	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
-)
-
-// isName is true for what can be the name of a managed resource. The client refuses anything else with an error that would be
-// retried forever.
-func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
-
-// nameFor returns a name as the API server would complete it, and the same one for the same claim and attempt, so that a second
-// try finds what exists (P2, R268). Further attempts are for the rare case that two claims get the same name.
-func nameFor(generateName string, claim types.UID, attempt int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", claim, attempt))
-	suffix := make([]byte, suffixLength)
-	for i := range suffix {
-		suffix[i] = suffixAlphabet[int(sum[i])%len(suffixAlphabet)]
-	}
-	return generateName[:min(len(generateName), mostBaseLength)] + string(suffix)
 }

@@ -54,7 +54,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // Finalizer keeps a claim until its managed resource was deleted or released (R279).
@@ -84,10 +86,12 @@ type Reconciler struct {
 
 	copies  *copies.Copier
 	needing watch.Needs
-	watches watch.OnDemand
+	watches *watch.OnDemand
 	refused *watch.Refused
-	indexed bool // managed resources by the claim that they name
-	data    bool // people store data in the external resources
+	indexer client.FieldIndexer
+	kinds   *kinds.Kinds // nil for one managed kind with a Go type
+	indexed bool         // managed resources by the claim that they name
+	data    bool         // people store data in the external resources
 }
 
 // A ReconcilerOption changes one thing about a Reconciler.
@@ -104,18 +108,24 @@ func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
 // removed by force: people store data in external resources of the kind (N56).
 func WithData(held bool) ReconcilerOption { return func(r *Reconciler) { r.data = held } }
 
+// WithKinds has the reconciler bind claims to managed resources of kinds without a Go type, which the classes name. The managed kind of the
+// reconciler then is one that only names the controller.
+func WithKinds(k resource.Kinds) ReconcilerOption {
+	return func(r *Reconciler) { r.kinds, r.managedKind = &kinds.Kinds{Kinds: k}, schema.GroupVersionKind{} }
+}
+
 // WithRecorder sets where events are recorded. Default: the API server's events, source claimbinding/<controller name>.
 func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
 
 // NewReconciler returns a reconciler that binds claims of the first kind, with classes of the second, to managed resources of
 // the third (A62). All must be in the manager's scheme with their lists; the managed kind must be cluster-scoped and satisfy
-// resource.BindableManaged (N28).
+// resource.BindableManaged (N28). With WithKinds, the class kind must satisfy resource.KindedClass.
 func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind,
 	o ...ReconcilerOption) *Reconciler {
 	name := ControllerName(of, with)
 	r := &Reconciler{
 		name:          name,
-		client:        mgr.GetClient(),
+		client:        unstructured.ClientOf(mgr),
 		live:          mgr.GetAPIReader(),
 		scheme:        mgr.GetScheme(),
 		claimKind:     schema.GroupVersionKind(of),
@@ -125,16 +135,20 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claimbinding/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
+		watches:       &watch.OnDemand{},
+		indexer:       mgr.GetFieldIndexer(),
 		needing:       watch.Needs{Client: mgr.GetClient(), Kind: schema.GroupVersionKind(of), Index: name + "/needs"},
 	}
-	r.refused = watch.NewRefused(&r.needing, &r.watches)
+	r.refused = watch.NewRefused(&r.needing, r.watches)
 	for _, apply := range o {
 		apply(r)
 	}
 	r.settler = &flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonBinding}
 	// Panic now where the scheme lacks a kind.
 	_, _, _ = r.newClaim(), r.newClass(), r.newManaged()
-	_ = objects.MustNewList(r.scheme, r.managedKind)
+	if r.kinds == nil {
+		_ = objects.MustNewList(r.scheme, r.managedKind)
+	}
 	return r
 }
 
@@ -144,18 +158,26 @@ func ControllerName(of resource.ClaimKind, with resource.ManagedKind) string {
 	return strings.ToLower(of.Kind + "." + schema.GroupVersionKind(with).GroupKind().String())
 }
 
-// Reconcile moves one claim one pass closer to being bound, or to the end of its deletion.
+// Reconcile moves one claim one pass closer to being bound, or to the end of its deletion. A request without a namespace is for a class.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if req.Namespace == "" {
+		return flow.Written("", r.openKindOf(ctx, req.Name)).Result(0)
+	}
 	claim := r.newClaim()
 	err := r.client.Get(ctx, req.NamespacedName, claim)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
 	}
-	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || !r.serves(claim) {
-		return flow.Written("", strayed).Result(0)
+	for _, by := range r.each() {
+		if strayed := by.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil {
+			return flow.Written("", strayed).Result(0)
+		}
 	}
-	p := &pass{claim: claim}
-	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(claim)...))
+	if err != nil || !r.serves(claim) {
+		return reconcile.Result{}, nil
+	}
+	p, by := &pass{claim: claim}, r.forClaim(ctx, claim)
+	return by.settle(ctx, p, flow.Run(ctx, p, by.lifecycle(claim)...))
 }
 
 // lifecycle is the order of everything. Read it first.
@@ -163,7 +185,7 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 	if meta.WasDeleted(claim) {
 		return []step{awaitFinalizers, r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
-	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
+	return []step{r.checkKind, r.find, r.checkClass, r.checkServed, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
 		r.bind, r.copySecret, r.showResource, r.passRotation, r.checkReady, r.checkSelector}
 }
 
@@ -171,7 +193,7 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 // (R281). The version does not count, since kinds get new ones and claims keep their references.
 func (r *Reconciler) serves(claim resource.Claim) bool {
 	if ref := claim.GetResourceReference(); ref != nil {
-		return objects.IsOf(ref, r.managedKind)
+		return r.provides(ref)
 	}
 	return objects.IsOf(claim.GetClassReference(), r.classKind)
 }
@@ -185,6 +207,9 @@ func (r *Reconciler) newClass() resource.Class {
 }
 
 func (r *Reconciler) newManaged() resource.BindableManaged {
+	if r.kinds != nil {
+		return unstructured.New(r.managedKind)
+	}
 	return objects.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
 }
 

@@ -20,7 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/naming"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // awaitFinalizers waits until ours is the last finalizer of a deleted claim: what added another one may still need the managed
@@ -33,7 +35,7 @@ func awaitFinalizers(_ context.Context, p *pass) flow.Outcome {
 // nothing looks again.
 func (r *Reconciler) findBound(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.claim.GetResourceReference()
-	if ref == nil || !isName(ref.Name) {
+	if ref == nil || !naming.IsName(ref.Name) {
 		return flow.Next()
 	}
 	mg := r.newManaged()
@@ -177,7 +179,7 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 		kept := r.data && mayHoldData(mg) || meta.IsProtected(mg)
 		giveUp := r.release
 		switch {
-		case !gone && (!created || r.keeps(claim, mg)):
+		case !gone && (!created || r.keeps(ctx, claim, mg)):
 			continue
 		case !gone && meta.WasDeleted(claim) && flow.AwaitFinalizers(claim, Finalizer).End == flow.Wait:
 			continue // the removal of the other finalizers enqueues the claim (N37)
@@ -209,26 +211,31 @@ func mayHoldData(mg resource.BindableManaged) bool {
 }
 
 // keeps is true for a managed resource that the pass over its claim handles.
-func (r *Reconciler) keeps(claim resource.Claim, mg resource.BindableManaged) bool {
-	ref := claim.GetResourceReference()
-	return r.belongs(mg, claim) && r.serves(claim) && (ref == nil || ref.Name == mg.GetName())
+func (r *Reconciler) keeps(ctx context.Context, claim resource.Claim, mg resource.BindableManaged) bool {
+	if !r.belongs(mg, claim) || !r.serves(claim) {
+		return false
+	}
+	ref, of := claim.GetResourceReference(), r.forClaim(ctx, claim).managedKind // empty where the class is gone
+	return (of.Empty() || of == r.managedKind) && (ref == nil || ref.Name == mg.GetName())
 }
 
 // reclaimUnreferenced reclaims what was created for a deleted claim that names something else, or nothing yet. It asks the API
 // server, since nothing looks again.
 func (r *Reconciler) reclaimUnreferenced(ctx context.Context, p *pass) flow.Outcome {
-	created, err := r.createdFor(ctx, p.claim.GetUID())
-	if err != nil {
-		return fail("listing what was created for the claim", err)
-	}
 	ref := p.claim.GetResourceReference()
-	for _, mg := range created {
-		if ref != nil && ref.Name == mg.GetName() {
-			continue // for findBound
+	for _, by := range r.each() {
+		created, err := by.createdFor(ctx, p.claim.GetUID())
+		if err != nil {
+			return fail("listing what was created for the claim", err)
 		}
-		p.managed = mg
-		if o := r.reclaim(ctx, p); o.End != flow.Continue {
-			return o
+		for _, mg := range created {
+			if ref != nil && ref.Name == mg.GetName() {
+				continue // for findBound
+			}
+			p.managed = mg
+			if o := by.reclaim(ctx, p); o.End != flow.Continue {
+				return o
+			}
 		}
 	}
 	p.managed = nil
@@ -245,7 +252,7 @@ func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName, kno
 	all, err := r.listManaged(ctx, r.client, options...)
 	all = slices.DeleteFunc(all, func(mg resource.BindableManaged) bool {
 		settled := mg.GetBindingPhase() == xpv1.BindingPhaseReleased || meta.WasDeleted(mg)
-		return settled || claimUID(mg) == "" || !r.names(mg.GetClaimReference(), claim) || r.keeps(known, mg)
+		return settled || claimUID(mg) == "" || !r.names(mg.GetClaimReference(), claim) || r.keeps(ctx, known, mg)
 	})
 	return all, resource.Ignore(objects.IsAbsent, err)
 }
@@ -255,7 +262,7 @@ func (r *Reconciler) claimIndex() string { return "claimbinding/" + r.claimKind.
 
 // indexClaim returns the values of the index.
 func (r *Reconciler) indexClaim(o client.Object) []string {
-	if mg, ok := o.(resource.BindableManaged); ok && objects.IsOf(mg.GetClaimReference(), r.claimKind) {
+	if mg, ok := unstructured.As[resource.BindableManaged](o); ok && objects.IsOf(mg.GetClaimReference(), r.claimKind) {
 		return []string{meta.NamespacedNameOf(mg.GetClaimReference()).String()}
 	}
 	return nil

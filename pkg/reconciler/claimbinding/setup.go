@@ -5,7 +5,6 @@ package claimbinding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -28,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // concurrency is how many claims are reconciled at the same time: they wait for the API server only.
@@ -40,19 +40,24 @@ const concurrency = 16
 // becomes free, a managed resource is created or allows a claim, a Secret changes.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	// Claims and managed resources are watched anyway, so their indexes cost no request.
-	err := errors.Join(mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim),
-		mgr.GetFieldIndexer().IndexField(context.Background(), r.newClaim(), r.needing.Index, r.needs))
-	if err != nil {
-		return fmt.Errorf("indexing claims and managed resources: %w", err)
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newClaim(), r.needing.Index, r.needs); err != nil {
+		return fmt.Errorf("indexing claims: %w", err)
+	}
+	b := builder.ControllerManagedBy(mgr)
+	if r.kinds != nil {
+		b = b.Watches(r.kinds.Definer(), handler.EnqueueRequestsFromMapFunc(r.defined)).
+			Watches(r.newClass(), &handler.EnqueueRequestForObject{}, builder.WithPredicates(besidesStatus()))
+	} else {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim); err != nil {
+			return fmt.Errorf("indexing managed resources: %w", err)
+		}
+		b = b.Watches(r.newManaged(), r.managedChanged())
 	}
 	r.indexed = true
-	return r.watches.Build(mgr, builder.ControllerManagedBy(mgr).
+	return r.watches.Build(mgr, b.
 		Named(r.name).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.userDeleted}).
-		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
-		Watches(r.newManaged(), r.needing.Enqueue(r.managedKind.GroupKind())).
-		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.userDeleted}).
 		Watches(r.newClass(), r.needing.Enqueue(r.classKind.GroupKind()), builder.WithPredicates(besidesStatus())).
 		Watches(r.newClass(), handler.Funcs{UpdateFunc: r.classUpdated}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
@@ -60,12 +65,18 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		WithOptions(queue.Options(mgr, r.name, concurrency, flow.ConflictDelay, time.Minute)), r)
 }
 
+// managedChanged enqueues the claims that depend on a managed resource.
+func (r *Reconciler) managedChanged() handler.EventHandler {
+	return unstructured.Handler(&resource.EnqueueRequestForClaim{}, r.needing.Enqueue(r.managedKind.GroupKind()),
+		handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.userDeleted})
+}
+
 // mine accepts the claims of this controller, those that leave it, and all that are deleted: something may have been created for
 // them before.
 func (r *Reconciler) mine() predicate.Funcs {
 	named := func(o client.Object) bool {
 		claim, ok := o.(resource.Claim)
-		return ok && (objects.IsOf(claim.GetClassReference(), r.classKind) || objects.IsOf(claim.GetResourceReference(), r.managedKind))
+		return ok && (objects.IsOf(claim.GetClassReference(), r.classKind) || r.provides(claim.GetResourceReference()))
 	}
 	all := predicate.NewPredicateFuncs(named)
 	all.UpdateFunc = func(e event.UpdateEvent) bool { return named(e.ObjectOld) || named(e.ObjectNew) }
@@ -86,7 +97,8 @@ func (r *Reconciler) needs(o client.Object) (names []string) {
 		return nil
 	}
 	if ref := claim.GetResourceReference(); ref != nil {
-		names = append(names, watch.Need(r.managedKind.GroupKind(), ref.Name))
+		kind := ref.GroupVersionKind().GroupKind()
+		names = append(names, watch.Need(kind, ref.Name), watch.Need(schema.GroupKind{Group: kind.Group}, ""))
 	} else {
 		names = append(names, watch.Need(r.classKind.GroupKind(), claim.GetClassReference().Name))
 	}

@@ -77,6 +77,9 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		return o, fmt.Errorf("writing status.atProvider: %w", err)
 	}
 	mg.SetConditions(xpv1.Available())
+	if b, ok := mg.(resource.BindableManaged); ok && mg.GetNamespace() == "" {
+		resource.SetBindable(b)
+	}
 	if meta.WasDeleted(mg) {
 		o.ResourceUpToDate = true
 		return o, nil

@@ -263,16 +263,13 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 	}
 	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types)
 	for _, settings := range tp.Spec.TypeSettings {
-		of += fmt.Sprint(settings.Type, settingsOf(tp, settings.Type))
+		of += fmt.Sprint(settings.Type, typeSettingsOf(tp, settings.Type))
 	}
 	if now.of == of {
 		return now.status, nil
 	}
 	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
 	if err != nil {
-		return status, err
-	}
-	if err := r.grant(ctx, tp.Name); err != nil {
 		return status, err
 	}
 	if status, err = r.install(ctx, tp, now, schemas); err != nil {
@@ -402,7 +399,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if of == nil {
 			continue
 		}
-		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, settingsOf(tp, name))
+		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, typeSettingsOf(tp, name))
 		if err != nil {
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}
@@ -421,6 +418,9 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 			return status, fmt.Errorf("resource type %s is served until its objects are deleted, such as %s: add it to spec.types again", former.Type, user)
 		}
 	}
+	if err := r.grant(ctx, tp.Name, definitions); err != nil {
+		return status, err
+	}
 	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
 	if err == nil && len(report.Skipped) > 0 {
 		err = errors.New(report.String())
@@ -431,7 +431,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 	return status, r.begin(now, p, rows, definitions)
 }
 
-func settingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
+func typeSettingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
 	for _, of := range tp.Spec.TypeSettings {
 		if of.Type != resourceType {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,23 +37,32 @@ func StateRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}}} // of objects that are gone
 }
 
-// grant adds the groups of a provider to the role.
-func (r *Reconciler) grant(ctx context.Context, name string) error {
-	wanted := rbacv1.PolicyRule{
-		APIGroups: []string{kinds.Group(name, apiextensionsv1.ClusterScoped), kinds.Group(name, apiextensionsv1.NamespaceScoped)},
+// grant adds the groups of a provider to the role. Managed resources of some definitions are created for claims, and deleted with them; they
+// are cluster-scoped (N28).
+func (r *Reconciler) grant(ctx context.Context, name string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	cluster := kinds.Group(name, apiextensionsv1.ClusterScoped)
+	wanted := []rbacv1.PolicyRule{{
+		APIGroups: []string{cluster, kinds.Group(name, apiextensionsv1.NamespaceScoped)},
 		Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"},
+	}}
+	claimed := rbacv1.PolicyRule{APIGroups: []string{cluster}, Verbs: []string{"create", "delete"}}
+	for _, d := range definitions {
+		if d.Spec.Scope == apiextensionsv1.ClusterScoped {
+			claimed.Resources = append(claimed.Resources, d.Spec.Names.Plural)
+		}
 	}
+	wanted = append(wanted, claimed)
+	others := func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.APIGroups, cluster) }
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		role := &rbacv1.ClusterRole{}
 		if err := r.live.Get(ctx, client.ObjectKey{Name: RoleName}, role); err != nil {
 			return fmt.Errorf("reading ClusterRole %s, which `bowline rbac` prints: %w", RoleName, err)
 		}
-		has := func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.APIGroups, wanted.APIGroups) }
-		if slices.ContainsFunc(role.Rules, has) {
+		before := role.DeepCopy()
+		if equality.Semantic.DeepEqual(slices.DeleteFunc(slices.Clone(role.Rules), others), wanted) {
 			return nil
 		}
-		before := role.DeepCopy()
-		role.Rules = append(role.Rules, wanted)
+		role.Rules = append(slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return !others(rule) }), wanted...)
 		return r.client.Patch(ctx, role, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	})
 }

@@ -75,7 +75,11 @@ func runControllers(encoded string) error {
 	b := external.NewBridge(providerName, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), scheme)
 	p, err := b.Provider(schemas)
 	for name, of := range schemas.Resources {
-		rows, definitions, serveErr := b.Serve(plugin.Resource{Type: name, Schema: of}, "hostname", "port", "username")
+		settings := external.TypeSettings{}
+		if name == providerName+"_database" {
+			settings.ConnectionKeys = []string{"hostname", "port", "username"}
+		}
+		rows, definitions, serveErr := b.Serve(plugin.Resource{Type: name, Schema: of}, settings)
 		err = errors.Join(err, serveErr)
 		p.Kinds, p.Defined = append(p.Kinds, rows...), append(p.Defined, definitions...)
 	}

@@ -8,8 +8,81 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+// Parameters returns a pointer to the settings of the template.
+func (r *TerraformClass) Parameters() *runtime.RawExtension { return &r.SpecTemplate.ForProvider }
+
+// SetConditions satisfies resource.Conditioned.
+func (r *TerraformClass) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *TerraformClass) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TerraformClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.SpecTemplate.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TerraformClass) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.SpecTemplate.ProviderConfigReference
+}
+
+// SetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TerraformClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.ReclaimPolicy = v }
+
+// GetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TerraformClass) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.SpecTemplate.ReclaimPolicy }
+
+// SetRecreatePolicy satisfies resource.Recreatable.
+func (r *TerraformClass) SetRecreatePolicy(v xpv1.RecreatePolicy) { r.SpecTemplate.RecreatePolicy = v }
+
+// GetRecreatePolicy satisfies resource.Recreatable.
+func (r *TerraformClass) GetRecreatePolicy() xpv1.RecreatePolicy {
+	return r.SpecTemplate.RecreatePolicy
+}
+
+// SetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TerraformClass) SetCredentialsPolicy(v xpv1.CredentialsPolicy) {
+	r.SpecTemplate.Credentials = v
+}
+
+// GetCredentialsPolicy satisfies resource.CredentialRotating.
+func (r *TerraformClass) GetCredentialsPolicy() xpv1.CredentialsPolicy {
+	return r.SpecTemplate.Credentials
+}
+
+// SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *TerraformClass) SetWriteConnectionSecretsToNamespace(v string) {
+	r.SpecTemplate.WriteConnectionSecretsToNamespace = v
+}
+
+// GetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *TerraformClass) GetWriteConnectionSecretsToNamespace() string {
+	return r.SpecTemplate.WriteConnectionSecretsToNamespace
+}
+
+// SetClaimLimits satisfies resource.ClaimLimiter.
+func (r *TerraformClass) SetClaimLimits(v xpv1.ClaimLimits) { r.SpecTemplate.Claims = v }
+
+// GetClaimLimits satisfies resource.ClaimLimiter.
+func (r *TerraformClass) GetClaimLimits() xpv1.ClaimLimits { return r.SpecTemplate.Claims }
+
+// GetItems satisfies resource.ClassList.
+func (l *TerraformClassList) GetItems() []resource.Class {
+	items := make([]resource.Class, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}
 
 // SetConditions satisfies resource.Conditioned.
 func (r *TerraformProvider) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }

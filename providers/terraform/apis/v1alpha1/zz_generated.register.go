@@ -21,6 +21,13 @@ const Group = "tf.bowline.dev"
 // GroupVersion is the API group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
+// Kind metadata of TerraformClass (A70).
+var (
+	TerraformClassKind             = reflect.TypeOf(TerraformClass{}).Name()
+	TerraformClassKindAPIVersion   = TerraformClassKind + "." + GroupVersion.String()
+	TerraformClassGroupVersionKind = GroupVersion.WithKind(TerraformClassKind)
+)
+
 // Kind metadata of TerraformProvider (A70).
 var (
 	TerraformProviderKind             = reflect.TypeOf(TerraformProvider{}).Name()
@@ -31,6 +38,7 @@ var (
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
+		&TerraformClass{}, &TerraformClassList{},
 		&TerraformProvider{}, &TerraformProviderList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

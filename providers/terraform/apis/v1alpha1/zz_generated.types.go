@@ -9,6 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// TerraformClassList contains a list of TerraformClass.
+//
+// +kubebuilder:object:root=true
+type TerraformClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TerraformClass `json:"items"`
+}
+
 // TerraformProviderList contains a list of TerraformProvider.
 //
 // +kubebuilder:object:root=true
