@@ -22,7 +22,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
@@ -43,7 +43,7 @@ func TestProcesses(t *testing.T) {
 	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
 	s.must(s.Client.Create(t.Context(), berth))
 	s.becomes(berth, xpv1.TypeReady)
-	s.process(of, external.ProcessRunning, 0)
+	s.process(of, processes.Running, 0)
 	if p := of.Status.Processes[0]; p.Kind != "ProviderConfig" || p.Name != "default" || p.StartedAt == nil || *of.Status.RunningProcesses != 1 {
 		t.Errorf("status %+v", of.Status)
 	}
@@ -65,7 +65,7 @@ func TestProcesses(t *testing.T) {
 	pid, err := strconv.Atoi(strings.Fields(calls[len(calls)-1])[1])
 	s.must(err)
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
-	s.process(of, external.ProcessRunning, 1)
+	s.process(of, processes.Running, 1)
 	s.becomes(berth, xpv1.TypeSynced)
 
 	s.crashes(of, berth)
@@ -102,7 +102,7 @@ func (s *stage) crashes(of *v1alpha1.TerraformProvider, berth *kube.Unstructured
 	s.becomes(berth, xpv1.TypeSynced)
 	s.Eventually(s.t, "the process runs", func(ctx context.Context) error {
 		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
-		if *of.Status.RunningProcesses != 1 || *of.Status.Restarts < 3 || of.Status.Processes[0].State != string(external.ProcessRunning) {
+		if *of.Status.RunningProcesses != 1 || *of.Status.Restarts < 3 || of.Status.Processes[0].State != string(processes.Running) {
 			return fmt.Errorf("status %+v", of.Status)
 		}
 		return nil
@@ -146,7 +146,7 @@ func (s *stage) metric(name string, labels map[string]string) (total float64) {
 }
 
 // process waits until the process of the only configuration has a state, and was restarted so many times.
-func (s *stage) process(of *v1alpha1.TerraformProvider, want external.ProcessState, restarts int) {
+func (s *stage) process(of *v1alpha1.TerraformProvider, want processes.State, restarts int) {
 	s.t.Helper()
 	s.Eventually(s.t, "its process is "+string(want), func(ctx context.Context) error {
 		s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))

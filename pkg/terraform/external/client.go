@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
@@ -29,7 +30,7 @@ import (
 
 // A client serves one pass over an object.
 type client struct {
-	*clients.Lease[*process]
+	*clients.Lease[*processes.Process]
 	*Type
 	plugin.Resource
 	object         resource.Managed // as it was when the pass began
@@ -223,7 +224,7 @@ func (c *client) differences(plan *plugin.Plan) (all []schema.Difference, replac
 
 // apply does what a plan says, and stores the state, also that of what was made in part.
 func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
-	ended, begun := c.Client.begin()
+	ended, begun := c.Client.Begin()
 	if !begun {
 		return plan.Prior, failure.New(failure.CallTooLate, "the controllers are about to end, and nothing is changed any more")
 	}
@@ -237,7 +238,7 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 		return after, called("changing", failure.OutcomeUnknown(err))
 	case err != nil && !answered:
 		return after, called("changing", err)
-	case err != nil && creates && after.Value.IsNull() && c.Client.stopped.Load(): // it may have abandoned a request that had arrived
+	case err != nil && creates && after.Value.IsNull() && c.Client.Stopped(): // it may have abandoned a request that had arrived
 		return after, called("changing", failure.OutcomeUnknown(errors.Join(err, c.lose(ctx, mg))))
 	}
 	if creates && after.Value.IsNull() && err == nil {

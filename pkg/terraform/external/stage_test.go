@@ -32,6 +32,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -120,11 +121,11 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	scheme := runtime.NewScheme()
 	s.must(corev1.AddToScheme(scheme))
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
-		source := &external.Source{Journal: notes, Log: mgr.GetLogger()}
+		source := &processes.Source{Journal: notes, Log: mgr.GetLogger()}
 		if s.wears {
-			source.WearOut(10, 2*time.Second)
+			source.Wear = processes.Wear{Passes: 10, Age: 2 * time.Second}
 		}
-		source.Use(&external.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
+		source.Use(&processes.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
 		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())
 		p, err := b.Provider(s.schemas)
 		if err != nil {

@@ -34,6 +34,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
@@ -53,9 +54,9 @@ type Type struct {
 // A Bridge makes resource types of one Terraform provider kinds.
 type Bridge struct {
 	Name    string // of the provider, in the groups of its kinds
-	Source  *Source
+	Source  *processes.Source
 	Store   *state.Store
-	factory *clients.Factory[Settings, *process]
+	factory *clients.Factory[processes.Settings, *processes.Process]
 	types   map[schema.GroupResource]*Type
 	scheme  *runtime.Scheme
 	// reporter of warnings; nil before the first kind is served
@@ -63,8 +64,8 @@ type Bridge struct {
 }
 
 // NewBridge returns a bridge to the provider of a source. The scheme has the kinds with Go types to which objects may refer.
-func NewBridge(name string, s *Source, store *state.Store, scheme *runtime.Scheme) *Bridge {
-	return &Bridge{Name: name, Source: s, Store: store, factory: s.factory(), types: map[schema.GroupResource]*Type{}, scheme: scheme}
+func NewBridge(name string, s *processes.Source, store *state.Store, scheme *runtime.Scheme) *Bridge {
+	return &Bridge{Name: name, Source: s, Store: store, factory: s.Factory(), types: map[schema.GroupResource]*Type{}, scheme: scheme}
 }
 
 // Provider returns the provider of the configurations, which has no managed kinds yet: see Serve and provider.Setup.
@@ -130,7 +131,7 @@ func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind
 
 type connecter struct {
 	of       *Type
-	pool     *clients.Pool[*process]
+	pool     *clients.Pool[*processes.Process]
 	reporter *reporter
 }
 

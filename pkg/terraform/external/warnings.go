@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	api "sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 )
 
 // ReasonWarning is that of events with a warning of a provider.
@@ -81,16 +81,16 @@ func (r *reporter) emit(ctx context.Context, about api.Object, text string) {
 }
 
 // configured reports the warnings of a provider about its configuration.
-func (r *reporter) configured(ctx context.Context, p *process, secrets [][]byte) {
+func (r *reporter) configured(ctx context.Context, p *processes.Process, secrets [][]byte) {
 	var config api.Object
-	for _, d := range p.configured {
+	for _, d := range p.Configured {
 		text := safe(d, secrets)
-		if !r.configs.news(p.config, p.version, text) {
+		if !r.configs.news(p.Config, p.Version, text) {
 			continue
 		}
 		if config == nil {
-			config = unstructured.NewProviderConfig(kube.GroupVersionKind{Group: p.config.Group, Version: kinds.Version, Kind: p.config.Kind})
-			if err := r.reader.Get(ctx, types.NamespacedName{Namespace: p.config.Namespace, Name: p.config.Name}, config); err != nil {
+			config = unstructured.NewProviderConfig(kube.GroupVersionKind{Group: p.Config.Group, Version: kinds.Version, Kind: p.Config.Kind})
+			if err := r.reader.Get(ctx, types.NamespacedName{Namespace: p.Config.Namespace, Name: p.Config.Name}, config); err != nil {
 				return // it is being deleted
 			}
 		}
@@ -103,42 +103,15 @@ func safe(d plugin.Diagnostic, secrets [][]byte) string {
 	return failure.Redact(errors.New(d.String()), secrets...).Error()
 }
 
-// notes are what a pass gets of its provider.
-type notes struct {
-	mu       sync.Mutex
-	warnings plugin.Diagnostics
-	values   []cty.Value // which the warnings may repeat
-}
-
-// lend returns a process for one pass.
-func lend(p *process) *process {
-	p.use()
-	own, n := *p.Provider, &notes{}
-	own.Warned = func(d plugin.Diagnostics) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.warnings = append(n.warnings, d...)
-	}
-	own.Seen = func(value cty.Value) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.values = append(n.values, value)
-	}
-	return &process{Provider: &own, life: p.life, config: p.config, version: p.version, configured: p.configured, notes: n}
-}
-
 // Disconnect reports the warnings of the pass, and returns the process.
 func (c *client) Disconnect(ctx context.Context) error {
 	defer c.Lease.Release()
-	n := c.Client.notes
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.warnings) > 0 {
+	if warnings, values := c.Client.Warnings(); len(warnings) > 0 {
 		secrets := slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
-		for _, value := range n.values {
+		for _, value := range values {
 			secrets = slices.AppendSeq(secrets, maps.Values(kinds.Connection(c.Schema.Block, value)))
 		}
-		for _, d := range n.warnings {
+		for _, d := range warnings {
 			if text := safe(d, secrets); c.reporter.objects.news(c.object.GetUID(), c.object.GetGeneration(), text) {
 				c.reporter.emit(ctx, c.object, text)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
@@ -59,8 +60,8 @@ func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, l
 	if err != nil {
 		return p, fmt.Errorf("TerraformProvider %s: %w", of.Name, err)
 	}
-	source := &external.Source{Log: logr.Discard()}
-	source.Use(&external.Binary{Path: path, Schemas: schemas})
+	source := &processes.Source{Log: logr.Discard()}
+	source.Use(&processes.Binary{Path: path, Schemas: schemas})
 	b := external.NewBridge(of.Name, source, state.NewReader(live, o.Namespace), scheme)
 	p, err = b.Provider(schemas)
 	for _, name := range types {

@@ -20,7 +20,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
 
@@ -63,7 +63,7 @@ func (c *changes) enqueue(name string) {
 
 // reportProcesses writes what is known of the processes into a status. Memory is written if it differs by more than a tenth from what the
 // status had before.
-func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1.Process, all []external.Process, restarts int) {
+func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1.Process, all []processes.Status, restarts int) {
 	type key struct{ kind, namespace, name string }
 	former := map[key]int64{}
 	for _, p := range before {
@@ -82,7 +82,7 @@ func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1
 		if was := former[key{one.Kind, one.Namespace, one.Name}]; was > 0 && p.Memory > 0 && max(was-p.Memory, p.Memory-was) <= was/10 {
 			one.MemoryBytes = was
 		}
-		if p.State == external.ProcessRunning {
+		if p.State == processes.Running {
 			running++
 		}
 		status.Processes = append(status.Processes, one)
@@ -95,14 +95,14 @@ func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1
 
 // rank is where a process stands among others in status.
 func rank(p v1alpha1.Process) int {
-	if p.State == string(external.ProcessRunning) {
+	if p.State == string(processes.Running) {
 		return 1
 	}
 	return 0
 }
 
 // steadiness returns the condition of processes, and false for one without news of a provider that never had trouble.
-func steadiness(all []external.Process, before xpv1.Condition) (xpv1.Condition, bool) {
+func steadiness(all []processes.Status, before xpv1.Condition) (xpv1.Condition, bool) {
 	c := xpv1.Condition{Type: TypeProcessesSteady, Status: corev1.ConditionTrue, Reason: reasonSteady, LastTransitionTime: metav1.Now()}
 	var names []string
 	for _, p := range all {
@@ -123,7 +123,7 @@ func steadiness(all []external.Process, before xpv1.Condition) (xpv1.Condition, 
 
 // withProcesses adds what is known of the processes to the status of a TerraformProvider, and returns the event about that, if any.
 func (r *Reconciler) withProcesses(of *v1alpha1.TerraformProvider, before v1alpha1.TerraformProviderStatus) (e event.Event, news bool) {
-	var all []external.Process
+	var all []processes.Status
 	var restarts int
 	if now := r.serving[of.Name]; now != nil {
 		all, restarts = now.source.Processes()

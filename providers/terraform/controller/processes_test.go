@@ -13,32 +13,32 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
 
 // A status is only another one if something happened to a process, or its memory changed much.
 func TestReportProcesses(t *testing.T) {
 	t.Parallel()
-	is := func(name string, state external.ProcessState, memory int64) external.Process {
-		return external.Process{Config: limits.Key{Kind: "ProviderConfig", Name: name}, State: state, Started: time.Unix(1000, 5), Memory: memory}
+	is := func(name string, state processes.State, memory int64) processes.Status {
+		return processes.Status{Config: limits.Key{Kind: "ProviderConfig", Name: name}, State: state, Started: time.Unix(1000, 5), Memory: memory}
 	}
-	refused := is("b", external.ProcessCannotStart, 0)
+	refused := is("b", processes.CannotStart, 0)
 	refused.Reason = failure.InvalidSettings
 	for name, tc := range map[string]struct {
-		before, now []external.Process
+		before, now []processes.Status
 		changed     bool
 	}{
 		"nothing":                     {nil, nil, false},
-		"the same":                    {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 100)}, false},
-		"a tenth more":                {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 110)}, false},
-		"a tenth less":                {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 90)}, false},
-		"much more memory":            {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 111)}, true},
-		"much less memory":            {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 89)}, true},
-		"it ended":                    {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessEnded, 0)}, true},
-		"another one":                 {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("a", external.ProcessRunning, 100), refused}, true},
-		"memory is known now":         {[]external.Process{is("a", external.ProcessRunning, 0)}, []external.Process{is("a", external.ProcessRunning, 100)}, true},
-		"memory of another namespace": {[]external.Process{is("a", external.ProcessRunning, 100)}, []external.Process{is("b", external.ProcessRunning, 105)}, true},
+		"the same":                    {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 100)}, false},
+		"a tenth more":                {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 110)}, false},
+		"a tenth less":                {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 90)}, false},
+		"much more memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 111)}, true},
+		"much less memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 89)}, true},
+		"it ended":                    {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Ended, 0)}, true},
+		"another one":                 {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 100), refused}, true},
+		"memory is known now":         {[]processes.Status{is("a", processes.Running, 0)}, []processes.Status{is("a", processes.Running, 100)}, true},
+		"memory of another namespace": {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("b", processes.Running, 105)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := v1alpha1.TerraformProviderStatus{}, v1alpha1.TerraformProviderStatus{}
@@ -50,9 +50,9 @@ func TestReportProcesses(t *testing.T) {
 		})
 	}
 	t.Run("of many, those that do not run", func(t *testing.T) {
-		var all []external.Process
+		var all []processes.Status
 		for i := range mostProcesses {
-			all = append(all, is(fmt.Sprintf("a%03d", i), external.ProcessRunning, 1))
+			all = append(all, is(fmt.Sprintf("a%03d", i), processes.Running, 1))
 		}
 		status := v1alpha1.TerraformProviderStatus{}
 		reportProcesses(&status, nil, append(all, refused), 7)

@@ -41,6 +41,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
@@ -92,7 +93,7 @@ type Reconciler struct {
 
 // served is what this process serves of one TerraformProvider.
 type served struct {
-	source *external.Source
+	source *processes.Source
 	bridge *external.Bridge
 	setup  *provider.Setup
 	serves bool   // all kinds that there were, if only to say that there is no binary
@@ -234,7 +235,7 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
 	now := r.serving[tp.Name]
 	if now == nil {
-		source := &external.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
+		source := &processes.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
 			Changed: func() { r.changed.enqueue(tp.Name) }, Metrics: r.metrics.Terraform(tp.Name)}
 		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
 		r.serving[tp.Name] = now
@@ -275,14 +276,14 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 	if status, err = r.install(ctx, tp, now, schemas); err != nil {
 		return status, err
 	}
-	now.use(&external.Binary{Path: found.path, Schemas: schemas})
+	now.use(&processes.Binary{Path: found.path, Schemas: schemas})
 	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
 	now.of, now.status = of, status
 	return status, nil
 }
 
 // use has processes start from a binary, or none.
-func (s *served) use(binary *external.Binary) {
+func (s *served) use(binary *processes.Binary) {
 	if binary != nil || s.of != "" {
 		s.source.Use(binary)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -70,8 +71,8 @@ func runControllers(encoded string) error {
 	if err != nil {
 		return err
 	}
-	source := &external.Source{Journal: notes, Log: logr.Discard()}
-	source.Use(&external.Binary{Path: s.Provider, Schemas: schemas})
+	source := &processes.Source{Journal: notes, Log: logr.Discard()}
+	source.Use(&processes.Binary{Path: s.Provider, Schemas: schemas})
 	b := external.NewBridge(providerName, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), scheme)
 	p, err := b.Provider(schemas)
 	for name, of := range schemas.Resources {

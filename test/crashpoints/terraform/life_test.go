@@ -191,7 +191,7 @@ func (l *life) strike(ours bool) (lost bool) {
 		<-l.ended
 		return ours
 	case providerBefore, providerAfter:
-		for _, p := range processes(l.provider, 0) {
+		for _, p := range running(l.provider, 0) {
 			_ = syscall.Kill(p, syscall.SIGKILL)
 		}
 		return true
@@ -201,8 +201,8 @@ func (l *life) strike(ours bool) (lost bool) {
 	}
 }
 
-// processes returns those with a program at a place of their command: the provider's own at 0, its journal's at 1.
-func processes(program string, at int) (pids []int) {
+// running returns those with a program at a place of their command: the provider's own at 0, its journal's at 1.
+func running(program string, at int) (pids []int) {
 	all, _ := procfs.AllProcs()
 	for _, p := range all {
 		if words, err := p.CmdLine(); err == nil && slices.Index(words, program) == at {

@@ -374,8 +374,8 @@ func (a *attempt) left(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return testkit.Poll(limited, func() error {
-		if running := append(processes(a.settings.Provider, 0), processes(a.settings.Provider, 1)...); len(running) > 0 {
-			return fmt.Errorf("the processes %v of the provider run", running)
+		if pids := append(running(a.settings.Provider, 0), running(a.settings.Provider, 1)...); len(pids) > 0 {
+			return fmt.Errorf("the processes %v of the provider run", pids)
 		}
 		return nil
 	})

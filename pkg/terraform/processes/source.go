@@ -1,24 +1,23 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package external
+// Package processes runs the processes of Terraform providers: one for each ProviderConfig in use, started again when it ends, with pauses when
+// it keeps ending, and replaced when its binary or its configuration changes.
+package processes
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/bowline-dev/bowline/pkg/clients"
-	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
@@ -41,10 +40,10 @@ type Source struct {
 	Changed func()
 	// Metrics record what the processes do. Default: nothing.
 	Metrics *telemetry.Terraform
+	// Wear is when another process replaces one. Default: see its fields.
+	Wear Wear
 
 	processes processes
-
-	wear wear // of processes; zero is the default
 
 	mu       sync.Mutex
 	binary   *Binary       // nil before the first Use
@@ -68,29 +67,14 @@ func (s *Source) current() (*Binary, <-chan struct{}) {
 	return s.binary, s.replaced
 }
 
-// stopGrace is how long changes may end by themselves before the provider is asked to stop: many providers then abandon a request that has
-// arrived, and nobody learns what it created.
-const stopGrace = 5 * time.Second
-
-// A wear is when another process replaces one: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since Terraform
-// ends them after minutes.
-type wear struct {
-	passes int           // default: 1000, of 4 calls each
-	age    time.Duration // default: a minute
-}
-
-func (w wear) withDefaults() wear {
-	return wear{passes: cmp.Or(w.passes, 1000), age: cmp.Or(w.age, time.Minute)}
-}
-
 // Processes are those of all configurations in use, in the order of these, and how often any of them was started again since this Source
 // exists.
-func (s *Source) Processes() (all []Process, restarts int) {
+func (s *Source) Processes() (all []Status, restarts int) {
 	all, restarts = s.processes.all(time.Now())
 	if s.Metrics != nil {
 		running, memory := 0, int64(0)
 		for _, p := range all {
-			if memory += p.Memory; p.State == ProcessRunning {
+			if memory += p.Memory; p.State == Running {
 				running++
 			}
 		}
@@ -103,81 +87,6 @@ func (s *Source) changed(news bool) {
 	if news && s.Changed != nil {
 		s.Changed()
 	}
-}
-
-// A process is one of a provider that is configured.
-type process struct {
-	*plugin.Provider
-	*life
-	config     limits.Key
-	version    limits.Version
-	configured plugin.Diagnostics // warnings about the configuration
-	notes      *notes             // of the pass that the process is lent to
-}
-
-// A life is what all passes have in common that a process is lent to.
-type life struct {
-	wear    wear
-	began   time.Time
-	done    chan struct{}
-	worn    chan struct{}
-	stopped atomic.Bool // the provider was asked to stop
-
-	mu       sync.Mutex
-	passes   int
-	stopping bool
-	changing int
-	changes  sync.WaitGroup // as many as changing
-}
-
-// use counts a pass. A process that changes something is not replaced: it would run for as long as the change, beside the next one.
-func (l *life) use() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.passes++
-	if l.worn != nil && l.passes > l.wear.passes && l.changing == 0 && time.Since(l.began) > l.wear.age {
-		close(l.worn)
-		l.worn = nil
-	}
-}
-
-// Done is closed when the process has ended, or is not to be used again: its binary is replaced, or it is worn.
-func (p *process) Done() <-chan struct{} { return p.done }
-
-// begin has Stop wait for a change until ended is called. It is false once the process is to stop.
-func (l *life) begin() (ended func(), begun bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stopping {
-		return nil, false
-	}
-	l.changing++
-	l.changes.Add(1)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.changing--
-		l.changes.Done()
-	}, true
-}
-
-// Stop has no change begin and, a while later, the provider end its calls.
-func (p *process) Stop(ctx context.Context) {
-	p.mu.Lock()
-	p.stopping = true
-	p.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.changes.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(stopGrace):
-	case <-ctx.Done():
-	}
-	p.stopped.Store(true)
-	p.Provider.Stop(ctx)
 }
 
 // Settings is the spec of a ProviderConfig, as far as the process needs it.
@@ -201,18 +110,18 @@ type File struct {
 // reserved are the beginnings of names of variables by which the processes find each other, and programs their code.
 var reserved = []string{"PLUGIN_", "TF_PLUGIN_", "BOWLINE_", "LD_", "DYLD_", "GODEBUG", "GOCOVERDIR", "HOME", "TMPDIR", "PATH"}
 
-// factory returns the factory of the processes.
-func (s *Source) factory() *clients.Factory[Settings, *process] {
-	return &clients.Factory[Settings, *process]{New: s.start, Lend: lend, Close: s.close}
+// Factory returns the factory of the processes.
+func (s *Source) Factory() *clients.Factory[Settings, *Process] {
+	return &clients.Factory[Settings, *Process]{New: s.start, Lend: lend, Close: s.close}
 }
 
-func (s *Source) close(p *process) {
-	s.changed(s.processes.closed(p.config, p, time.Now()))
+func (s *Source) close(p *Process) {
+	s.changed(s.processes.closed(p.Config, p, time.Now()))
 	p.Close()
 }
 
 // start starts a process, unless one has just been started in vain.
-func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*process, error) {
+func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Process, error) {
 	binary, replaced := s.current()
 	if binary == nil {
 		return nil, failure.New(failure.ProviderConfigUnavailable, "the Terraform provider cannot be used, and nothing "+
@@ -222,11 +131,11 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*pr
 		return nil, err
 	}
 	provider, warnings, err := s.configured(ctx, binary, c)
-	var p *process
+	var p *Process
 	worn := make(chan struct{})
 	if err == nil {
-		life := &life{wear: s.wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
-		p = &process{Provider: provider, life: life, config: c.Key, version: c.Version, configured: warnings}
+		life := &life{wear: s.Wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
+		p = &Process{Provider: provider, life: life, Config: c.Key, Version: c.Version, Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())
 	if again && s.Metrics != nil {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package external
+package processes
 
 import (
 	"cmp"
@@ -26,21 +26,21 @@ const (
 	closing = time.Minute
 )
 
-// A ProcessState is what became of a process.
-type ProcessState string
+// A State is what became of a process.
+type State string
 
 // The states of processes.
 const (
-	ProcessRunning     ProcessState = "Running"
-	ProcessEnded       ProcessState = "Ended"       // by itself: it starts again at its next use
-	ProcessKeepsEnding ProcessState = "KeepsEnding" // it starts again after a pause
-	ProcessCannotStart ProcessState = "CannotStart" // or the provider refuses the configuration
+	Running     State = "Running"
+	Ended       State = "Ended"       // by itself: it starts again at its next use
+	KeepsEnding State = "KeepsEnding" // it starts again after a pause
+	CannotStart State = "CannotStart" // or the provider refuses the configuration
 )
 
-// A Process is what is known of the process of one configuration.
-type Process struct {
+// A Status is what is known of the process of one configuration.
+type Status struct {
 	Config  limits.Key
-	State   ProcessState
+	State   State
 	Reason  failure.Reason // why it cannot be started
 	Started time.Time      // zero if it never was
 	// Restarts is how often it was started again after it ended by itself.
@@ -60,8 +60,8 @@ type processes struct {
 
 // A record is about the present process of a configuration, and its predecessors.
 type record struct {
-	Process
-	last    *process  // nil if it is closed, or could not be started
+	Status
+	last    *Process  // nil if it is closed, or could not be started
 	closed  time.Time // zero while it is in use
 	crashed bool      // and was not started again since
 	of      origin
@@ -84,7 +84,7 @@ func (p *processes) of(key limits.Key) *record {
 	}
 	r := p.records[key]
 	if r == nil {
-		r = &record{Process: Process{Config: key}}
+		r = &record{Status: Status{Config: key}}
 		p.records[key] = r
 	}
 	return r
@@ -109,15 +109,15 @@ var errKeepsEnding = failure.New(failure.ProviderConfigUnavailable, "the process
 	"after a pause: see the log of the controllers, and the memory of their machine")
 
 // started records the attempt to start a process. news is false for the same error as before, again true after a process ended by itself.
-func (p *processes) started(key limits.Key, process *process, err error, now time.Time) (news, again bool) {
+func (p *processes) started(key limits.Key, process *Process, err error, now time.Time) (news, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.of(key)
-	before := r.Process
+	before := r.Status
 	if r.last = process; err != nil {
-		r.State, r.Reason = ProcessCannotStart, failure.Of(failure.Default(failure.ProviderConfigUnavailable, err)).Reason
+		r.State, r.Reason = CannotStart, failure.Of(failure.Default(failure.ProviderConfigUnavailable, err)).Reason
 		r.fail(err, now)
-		return r.Process != before, false
+		return r.Status != before, false
 	}
 	if again = r.crashed; again {
 		r.Restarts++
@@ -125,7 +125,7 @@ func (p *processes) started(key limits.Key, process *process, err error, now tim
 	} else {
 		r.faults = 0
 	}
-	r.State, r.Reason, r.Started, r.crashed = ProcessRunning, "", now, false
+	r.State, r.Reason, r.Started, r.crashed = Running, "", now, false
 	return true, again
 }
 
@@ -137,7 +137,7 @@ func (r *record) fail(err error, now time.Time) {
 }
 
 // ended records that a process ended by itself. It is false for one that was closed or replaced.
-func (p *processes) ended(key limits.Key, process *process, now time.Time) bool {
+func (p *processes) ended(key limits.Key, process *Process, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.records[key]
@@ -147,15 +147,15 @@ func (p *processes) ended(key limits.Key, process *process, now time.Time) bool 
 	if now.Sub(r.Started) >= steady {
 		r.faults = 0
 	}
-	r.State, r.crashed = ProcessEnded, true
+	r.State, r.crashed = Ended, true
 	if r.fail(errKeepsEnding, now); r.faults > tolerated {
-		r.State, r.Unsteady = ProcessKeepsEnding, true
+		r.State, r.Unsteady = KeepsEnding, true
 	}
 	return true
 }
 
 // closed records that a process is closed: nothing uses it any more, or it is being replaced. It is false if it was replaced before.
-func (p *processes) closed(key limits.Key, process *process, now time.Time) bool {
+func (p *processes) closed(key limits.Key, process *Process, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.records[key]
@@ -169,12 +169,12 @@ func (p *processes) closed(key limits.Key, process *process, now time.Time) bool
 }
 
 // all returns the processes in the order of their configurations, and how often any was started again.
-func (p *processes) all(now time.Time) (all []Process, restarts int) {
-	running := map[limits.Key]*process{}
+func (p *processes) all(now time.Time) (all []Status, restarts int) {
+	running := map[limits.Key]*Process{}
 	p.mu.Lock()
 	for key, r := range p.records {
 		switch {
-		case r.State == ProcessRunning:
+		case r.State == Running:
 			running[key] = r.last
 			r.Unsteady = r.Unsteady && now.Sub(r.Started) < steady
 		case now.Sub(r.used) > forgotten, !r.closed.IsZero() && now.Sub(r.closed) > closing:
@@ -183,7 +183,7 @@ func (p *processes) all(now time.Time) (all []Process, restarts int) {
 		case r.State == "":
 			continue // it is being started, or is gone
 		}
-		all = append(all, r.Process)
+		all = append(all, r.Status)
 	}
 	restarts = p.restarts
 	p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *processes) all(now time.Time) (all []Process, restarts int) {
 			all[i].Memory = of.Memory()
 		}
 	}
-	slices.SortFunc(all, func(a, b Process) int {
+	slices.SortFunc(all, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Config.Kind, b.Config.Kind), cmp.Compare(a.Config.Namespace, b.Config.Namespace), cmp.Compare(a.Config.Name, b.Config.Name))
 	})
 	return all, restarts

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package external
+package processes
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func TestPauses(t *testing.T) {
 	key, refused := limits.Key{Kind: "ProviderConfig", Name: "default"}, failure.New(failure.InvalidSettings, "no such region")
 	ends := func(lived time.Duration) func(*processes, time.Time) time.Time {
 		return func(p *processes, now time.Time) time.Time {
-			of := &process{}
+			of := &Process{}
 			p.started(key, of, nil, now)
 			p.ended(key, of, now.Add(lived))
 			return now.Add(lived)
@@ -34,20 +34,20 @@ func TestPauses(t *testing.T) {
 		steps    []step
 		pause    time.Duration
 		err      error
-		state    ProcessState
+		state    State
 		restarts int
 		unsteady bool
 	}{
-		"one end":                        {steps: []step{soon}, state: ProcessEnded},
-		"two":                            {steps: []step{soon, soon}, state: ProcessEnded, restarts: 1},
-		"three":                          {steps: []step{soon, soon, soon}, pause: time.Second, err: errKeepsEnding, state: ProcessKeepsEnding, restarts: 2, unsteady: true},
-		"five":                           {steps: []step{soon, soon, soon, soon, soon}, pause: 4 * time.Second, err: errKeepsEnding, state: ProcessKeepsEnding, restarts: 4, unsteady: true},
-		"far apart":                      {steps: []step{late, late, late, late}, state: ProcessEnded, restarts: 3},
-		"the longest pause":              {steps: []step{soon, soon, soon, soon, soon, soon, soon, soon, soon, soon, soon, soon}, pause: time.Minute, err: errKeepsEnding, state: ProcessKeepsEnding, restarts: 11, unsteady: true},
-		"one that cannot start":          {steps: []step{fails, fails}, state: ProcessCannotStart},
-		"it cannot for a while":          {steps: []step{fails, fails, fails}, pause: time.Second, err: refused, state: ProcessCannotStart},
-		"it can at last, and ends":       {steps: []step{fails, fails, fails, soon}, state: ProcessEnded},
-		"it ends, and cannot start then": {steps: []step{soon, fails, fails}, pause: time.Second, err: refused, state: ProcessCannotStart},
+		"one end":                        {steps: []step{soon}, state: Ended},
+		"two":                            {steps: []step{soon, soon}, state: Ended, restarts: 1},
+		"three":                          {steps: []step{soon, soon, soon}, pause: time.Second, err: errKeepsEnding, state: KeepsEnding, restarts: 2, unsteady: true},
+		"five":                           {steps: []step{soon, soon, soon, soon, soon}, pause: 4 * time.Second, err: errKeepsEnding, state: KeepsEnding, restarts: 4, unsteady: true},
+		"far apart":                      {steps: []step{late, late, late, late}, state: Ended, restarts: 3},
+		"the longest pause":              {steps: []step{soon, soon, soon, soon, soon, soon, soon, soon, soon, soon, soon, soon}, pause: time.Minute, err: errKeepsEnding, state: KeepsEnding, restarts: 11, unsteady: true},
+		"one that cannot start":          {steps: []step{fails, fails}, state: CannotStart},
+		"it cannot for a while":          {steps: []step{fails, fails, fails}, pause: time.Second, err: refused, state: CannotStart},
+		"it can at last, and ends":       {steps: []step{fails, fails, fails, soon}, state: Ended},
+		"it ends, and cannot start then": {steps: []step{soon, fails, fails}, pause: time.Second, err: refused, state: CannotStart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, now := &processes{}, time.Now()
@@ -76,7 +76,7 @@ func TestPauses(t *testing.T) {
 func TestForgottenProcesses(t *testing.T) {
 	t.Parallel()
 	key, now := limits.Key{Name: "default"}, time.Now()
-	first, second, cannot := &process{}, &process{}, errors.New("no")
+	first, second, cannot := &Process{}, &Process{}, errors.New("no")
 	for name, tc := range map[string]struct {
 		act   func(*processes)
 		after time.Duration
