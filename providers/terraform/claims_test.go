@@ -31,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
@@ -171,7 +172,7 @@ func (s *stage) phase(t *testing.T, mg *kube.Unstructured, want xpv1.BindingPhas
 // Claims, classes and TerraformProviders may be created in any order, and reclaim policies are as for other kinds.
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	s := newStageWith(t, "favouritecloud", controller.Options{Folders: []string{mirror.Providers(t)}})
+	s := newStageWith(t, "favouritecloud", controller.Options{Folders: []string{mirror.Providers(t)}}, core.Provider())
 	s.stop = s.run()
 	config := s.startCloud()
 	class, kept, wrong := s.class("normal", "Database", database()), s.class("kept", "Database", database()), s.class("wrong", "Database", map[string]any{

@@ -37,7 +37,6 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
-	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
@@ -81,8 +80,9 @@ func newStage(t *testing.T, folders ...string) *stage {
 	return newStageWith(t, "reef", controller.Options{Folders: folders})
 }
 
-// newStageWith returns a stage whose TerraformProvider has a name that begins with that of its binary.
-func newStageWith(t *testing.T, name string, o controller.Options) *stage {
+// newStageWith returns a stage whose TerraformProvider has a name that begins with that of its binary. Its controllers are those of more providers,
+// too.
+func newStageWith(t *testing.T, name string, o controller.Options, more ...provider.Provider) *stage {
 	t.Helper()
 	s := &stage{Env: controlplanetest.New(t), t: t, folder: t.TempDir()}
 	s.must(apis.AddToScheme(s.Scheme))
@@ -90,26 +90,21 @@ func newStageWith(t *testing.T, name string, o controller.Options) *stage {
 	s.name = name + "-" + s.Namespace[max(0, len(s.Namespace)-12):]
 	o.Journal, o.Namespace = filepath.Join(t.TempDir(), "notes"), s.Namespace
 	p := terraform.Provider(&o)
-	definitions, err := provider.Definitions(p, core.Provider())
+	all := append(more, p)
+	definitions, err := provider.Definitions(all...)
 	s.must(err)
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
 	s.must(crd.Protect(t.Context(), s.Config, crds.FS))
 	s.must(client.IgnoreAlreadyExists(s.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}})))
-	rules, err := p.Rules()
-	s.must(err)
-	ofCore, err := core.Provider().Rules()
-	s.must(err)
-	rules = append(rules, ofCore...)
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: append(rules, provider.CommonRules()...)}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: provider.CommonRules()}
+	for _, of := range all {
+		rules, err := of.Rules()
+		s.must(err)
+		role.Rules = append(role.Rules, rules...)
+	}
 	s.must(s.Client.Create(t.Context(), role))
 	s.bind(s.name)
 	s.bind(controller.RoleName)
-	s.must(s.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name}, Rules: controller.StateRules()}))
-	s.must(s.Client.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: s.name},
-	}))
 	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
@@ -123,7 +118,11 @@ func newStageWith(t *testing.T, name string, o controller.Options) *stage {
 		own.DefaultNamespaces = map[string]cache.Config{s.Namespace: {}}
 		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own, NewCache: claim.NewCache}, func(mgr ctrl.Manager) error {
 			fast := []managed.ReconcilerOption{managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second)}
-			return errors.Join(core.Provider().SetupWithManager(mgr), p.SetupWithManager(mgr, fast...))
+			var failed []error
+			for _, of := range all {
+				failed = append(failed, of.SetupWithManager(mgr, fast...))
+			}
+			return errors.Join(failed...)
 		})
 	}
 	return s
@@ -361,16 +360,6 @@ func TestRights(t *testing.T) {
 			t.Error("the role has rights on nodes")
 		}
 	})
-	elsewhere := controlplanetest.New(t).Namespace
-	for namespace, want := range map[string]bool{s.Namespace: true, elsewhere: false} {
-		t.Run(fmt.Sprintf("delete states, and no other Secrets: %v", want), func(t *testing.T) {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "secret"}}
-			s.must(s.Client.Create(t.Context(), secret))
-			if err := controllers.Delete(t.Context(), secret); want && err != nil || !want && !apierrors.IsForbidden(err) {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
 	t.Run("claims need no more (N98)", func(t *testing.T) {
 		of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth"}})
 		s.ready(of)

@@ -109,13 +109,12 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 	}
 	objects := manifests.Account(SystemNamespace, ControllersAccount, rules)
 	if slices.ContainsFunc(from, func(p provider.Provider) bool { return p.Extend != nil }) {
-		everywhere := metav1.ObjectMeta{Name: controller.RoleName}
-		here := metav1.ObjectMeta{Name: controller.RoleName, Namespace: SystemNamespace}
-		subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}}
-		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: everywhere},
-			&rbacv1.ClusterRoleBinding{ObjectMeta: everywhere, Subjects: subjects, RoleRef: manifests.RoleRef("ClusterRole", controller.RoleName)},
-			&rbacv1.Role{ObjectMeta: here, Rules: controller.StateRules()},
-			&rbacv1.RoleBinding{ObjectMeta: here, Subjects: subjects, RoleRef: manifests.RoleRef("Role", controller.RoleName)})
+		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName}},
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: controller.RoleName},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}},
+				RoleRef:    manifests.RoleRef("ClusterRole", controller.RoleName),
+			})
 	}
 	for _, role := range personas.Roles(definitions...) {
 		objects = append(objects, &role)

@@ -39,6 +39,7 @@ type client struct {
 	found          plugin.State      // by the last Observe
 	stored         *state.State      // before the last Observe
 	createdNothing bool              // by the answer to the last creation
+	recovered      bool              // from an interrupted creation, in this pass
 }
 
 // UseSecretInputs takes the values of the Secrets that the parameters refer to.
@@ -114,7 +115,9 @@ func (c *client) compare(ctx context.Context, mg resource.Managed, o managed.Ext
 			o.Fixed = append(o.Fixed, path)
 		}
 	}
-	o.ResourceUpToDate = len(differences) == 0
+	if o.ResourceUpToDate = len(differences) == 0; !o.ResourceUpToDate && c.recovered { // an import may lack declared secrets
+		mg.SetConditions(xpv1.Creating())
+	}
 	if len(o.Fixed) > 0 {
 		if o.Failed = c.checkReplacement(mg, o.Fixed); o.Failed == nil {
 			o.Fixed, o.Replacing = nil, true

@@ -100,6 +100,7 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 		return "", c.interrupted(fmt.Sprintf("%q exists, but an import does not return what only the answer to the creation had (%s): "+
 			"delete it there to have it created again, or do without", stored.ImportID, strings.Join(missing, ", ")), nil)
 	}
+	c.recovered = true
 	return c.nameOf(mg, found.Value), c.save(ctx, mg, meta.GetExternalName(mg), found, true, false)
 }
 

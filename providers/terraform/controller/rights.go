@@ -19,7 +19,7 @@ import (
 )
 
 // RoleName is the ClusterRole with the rights of the controllers on the kinds of Terraform providers, whose groups are known at run time only.
-// An admission policy keeps other groups out of it. The Role of this name has StateRules.
+// An admission policy keeps other groups out of it.
 const RoleName = "bowline-terraform"
 
 // Rules are what the controllers need in all namespaces besides the rights in the role.
@@ -30,11 +30,6 @@ func Rules() []rbacv1.PolicyRule {
 		{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}},
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{RoleName}, Verbs: []string{"get", "patch", "escalate"}},
 	}
-}
-
-// StateRules are what the controllers need in the namespace of the states, besides Rules.
-func StateRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}}} // of objects that are gone
 }
 
 // grant adds the groups of a provider to the role. Managed resources of some definitions are created for claims, and deleted with them; they
