@@ -132,6 +132,11 @@ func (c *client) compare(ctx context.Context, mg resource.Managed, o managed.Ext
 // Create creates the external resource, and stores its state before anything else. What an earlier attempt made in part is deleted before,
 // as Terraform does it: it never was ready, so that it has no data.
 func (c *client) Create(ctx context.Context, mg resource.Managed) (created managed.ExternalCreation, err error) {
+	ended, err := c.begin()
+	if err != nil {
+		return created, err
+	}
+	defer ended()
 	if err := c.deletePart(ctx, mg); err != nil {
 		return created, err
 	}
@@ -178,6 +183,11 @@ func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 
 // Update changes the external resource. With permission it deletes it instead, so that another one is created.
 func (c *client) Update(ctx context.Context, mg resource.Managed) (updated managed.ExternalUpdate, err error) {
+	ended, err := c.begin()
+	if err != nil {
+		return updated, err
+	}
+	defer ended()
 	config, err := c.config(mg, c.found.Value)
 	if err != nil {
 		return updated, err
@@ -202,6 +212,11 @@ func (c *client) Delete(ctx context.Context, mg resource.Managed) error {
 	if c.found.Value.IsNull() {
 		return nil // Observe finds it
 	}
+	ended, err := c.begin()
+	if err != nil {
+		return err
+	}
+	defer ended()
 	return c.delete(ctx, mg, c.found)
 }
 
@@ -225,13 +240,17 @@ func (c *client) differences(plan *plugin.Plan) (all []schema.Difference, replac
 	return all, replaced
 }
 
-// apply does what a plan says, and stores the state, also that of what was made in part.
-func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
+// begin has the end of the controllers wait for a change, until ended is called. It is called before the first note of the change.
+func (c *client) begin() (ended func(), err error) {
 	ended, begun := c.Client.Begin()
 	if !begun {
-		return plan.Prior, failure.New(failure.CallTooLate, "the controllers are about to end, and nothing is changed any more")
+		return nil, failure.New(failure.CallTooLate, "the controllers are about to end, and nothing is changed any more")
 	}
-	defer ended()
+	return ended, nil
+}
+
+// apply does what a plan says, and stores the state, also that of what was made in part.
+func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
 	creates := plan.Prior.Value.IsNull()
 	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
 	_, unanswered := errors.AsType[*wire.Unanswered](err)
@@ -261,9 +280,9 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		return failure.OutcomeUnknown(err)
 	}
 	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity}
-	if s.Value.IsNull() {
-		stored.Replacing = former != nil && former.Replacing
-	} else {
+	// A failed deletion may have come to its end nevertheless.
+	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
+	if !s.Value.IsNull() {
 		value, err := json.Marshal(cty.UnknownAsNull(s.Value), c.Schema.Block.Type())
 		if err != nil {
 			return fmt.Errorf("encoding the state: %w", err)

@@ -45,11 +45,13 @@ func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed) (*stat
 		return note, nil
 	}
 	former, err := c.Store.Load(ctx, mg.GetUID())
-	if err == nil && c.wasInterrupted(former) && former.ImportID == id { // it appeared late
-		err = failure.OutcomeUnknown(errors.New("what an interrupted creation made may have appeared: it is looked at again"))
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case c.wasInterrupted(former) && former.ImportID == id:
+		return nil, failure.OutcomeUnknown(errors.New("what an interrupted creation made may have appeared: it is looked at again"))
+	case former != nil && former.Replacing:
+		return nil, failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %q, which is replaced, is still found: it is looked at again", id))
 	}
 	message := fmt.Sprintf("%s %q exists already, and was not created by this object: choose other settings; or, to adopt it with its data, set the "+
 		"annotation %s to %q and remove the annotations crossplane.io/external-create-*", c.Name, id, meta.AnnotationKeyExternalName, id)
@@ -94,14 +96,24 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 	case labelled && !c.isLabelled(mg, found.Value):
 		return "", c.interrupted(fmt.Sprintf("%q exists, but its %s have not %s=%s", stored.ImportID, c.settings.Load().Ownership,
 			meta.ExternalLabelUID, mg.GetUID()), nil)
-	case !labelled && !stored.AbsentBefore:
-		return "", c.interrupted(fmt.Sprintf("%q exists, but may have existed before", stored.ImportID), nil)
+	case !labelled && (!stored.AbsentBefore || meta.WasDeleted(mg)):
+		return "", c.interrupted(fmt.Sprintf("%q exists, but may be another's", stored.ImportID), nil)
 	case len(missing) > 0 && !meta.WasDeleted(mg):
 		return "", c.interrupted(fmt.Sprintf("%q exists, but an import does not return what only the answer to the creation had (%s): "+
 			"delete it there to have it created again, or do without", stored.ImportID, strings.Join(missing, ", ")), nil)
 	}
+	name := c.nameOf(mg, found.Value)
+	if !labelled {
+		other, err := c.Store.Other(ctx, mg.GetUID(), name, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+		if err != nil {
+			return "", err
+		}
+		if other != "" {
+			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to object %s", stored.ImportID, other), nil)
+		}
+	}
 	c.recovered = true
-	return c.nameOf(mg, found.Value), c.save(ctx, mg, meta.GetExternalName(mg), found, true, false)
+	return name, c.save(ctx, mg, meta.GetExternalName(mg), found, true, false)
 }
 
 // interrupted is the error of an object whose creation was interrupted, and that needs a person.

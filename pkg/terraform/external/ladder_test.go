@@ -169,6 +169,29 @@ func TestInterruptedCreationIsDeleted(t *testing.T) {
 	})
 }
 
+// What another object has is neither taken over nor deleted by one whose creation was interrupted.
+func TestInterruptedCreationOfWhatAnotherHas(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.settings = external.TypeSettings{ImportID: "{name}", AbsentAfter: time.Hour}
+		s.run()
+		s.faults(map[string]any{"verb": "create", "do": "exit", "times": 1})
+		first := s.named("beacon")
+		s.create(first)
+		s.waits(first, failure.CreateInterrupted, "nothing is found by the import id")
+		second := s.object("Beacon", "second", map[string]any{"forProvider": map[string]any{"name": "north"}})
+		s.create(second)
+		s.ready(second)
+		s.nudge(first)
+		s.waits(first, failure.CreateInterrupted, `"north" exists, but belongs to object Beacon /second`)
+		s.delete(first)
+		s.waits(first, failure.CreateInterrupted, `"north" exists, but may be another's`)
+		s.ready(second)
+		if len(s.files("beacon")) != 1 || s.calls("delete") != 0 {
+			t.Errorf("after %d deletions there is %v", s.calls("delete"), s.files("beacon"))
+		}
+	})
+}
+
 // What exists already is neither created again nor adopted, unless a person says so.
 func TestExistsBefore(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {

@@ -29,8 +29,8 @@ func (c *client) checkReplacement(mg resource.Managed, fields []string) error {
 		message += fmt.Sprintf("; or, to have the resource replaced once, set the annotation %s to %q", meta.AnnotationKeyAllowReplace, names)
 	case meta.IsProtected(mg):
 		message += fmt.Sprintf("; or, to have the resource replaced, remove the annotation %s", meta.AnnotationKeyProtect)
-	case !policies.Allow(xpv1.ManagementActionCreate) || !resource.MayDeleteExternal(mg):
-		message += "; or, to have the resource replaced, let spec.managementPolicies permit to create and to delete it"
+	case !policies.Allow(xpv1.ManagementActionCreate) || !policies.Allow(xpv1.ManagementActionUpdate) || !resource.MayDeleteExternal(mg):
+		message += "; or, to have the resource replaced, let spec.managementPolicies permit to create, to update and to delete it"
 	default:
 		return nil
 	}

@@ -69,15 +69,17 @@ func TestReplacement(t *testing.T) {
 				s.ready(north)
 			})
 		}
-		t.Run("policies without Delete do not permit it (N97)", func(t *testing.T) {
-			s := s.of(t)
-			s.edit(north, func(o map[string]any) { set(o, []any{"Observe", "Create", "Update"}, "spec", "managementPolicies") })
-			s.rename(north, "kept", allow)
-			s.refuses(north, 0)
-			s.rename(north, "north", map[string]string{meta.AnnotationKeyAllowReplace: ""})
-			s.edit(north, func(o map[string]any) { set(o, []any{"*"}, "spec", "managementPolicies") })
-			s.ready(north)
-		})
+		for name, policies := range map[string][]any{"Update": {"Observe", "Create", "Delete"}, "Delete": {"Observe", "Create", "Update"}} {
+			t.Run("policies without "+name+" do not permit it (N97)", func(t *testing.T) {
+				s := s.of(t)
+				s.edit(north, func(o map[string]any) { set(o, policies, "spec", "managementPolicies") })
+				s.rename(north, "kept", allow)
+				s.refuses(north, 0)
+				s.rename(north, "north", map[string]string{meta.AnnotationKeyAllowReplace: ""})
+				s.edit(north, func(o map[string]any) { set(o, []any{"*"}, "spec", "managementPolicies") })
+				s.ready(north)
+			})
+		}
 		t.Run("it is permitted once (N97)", func(t *testing.T) {
 			s := s.of(t)
 			s.rename(north, "south", allow)
@@ -98,6 +100,14 @@ func TestReplacement(t *testing.T) {
 				t.Errorf("there are %v", files)
 			}
 		})
+		t.Run("it continues after a deletion whose answer was an error (N97)", func(t *testing.T) {
+			s := s.of(t)
+			former := meta.GetExternalName(north)
+			s.faults(map[string]any{"verb": "delete", "when": "after", "do": "fail", "times": 1})
+			s.rename(north, "east again", allow)
+			s.replaced(north, former)
+			s.checkOne(north)
+		})
 		t.Run("one that was not replaced, and is gone outside, is lost (N97)", func(t *testing.T) {
 			s := s.of(t)
 			s.faults(map[string]any{"verb": "delete", "do": "fail"})
@@ -109,7 +119,7 @@ func TestReplacement(t *testing.T) {
 				}
 				return nil
 			})
-			s.rename(north, "east", nil)
+			s.rename(north, "east again", nil)
 			s.ready(north)
 			s.vanish(north)
 			s.eventually(north, "it is reported lost", func() error { return s.hasFailed(north, failure.ExternalResourceLost) })

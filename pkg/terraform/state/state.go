@@ -214,6 +214,24 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	return err
 }
 
+// Other returns an object, with its kind, whose state has an external resource of a name, where the kind is one of a resource in some groups. It
+// is empty if there is none but the object itself. Each call lists the states of these kinds.
+func (s *Store) Other(ctx context.Context, than types.UID, name, resource string, groups ...string) (string, error) {
+	for _, group := range groups {
+		all := &corev1.SecretList{}
+		of := client.MatchingLabels{LabelKeyKind: schema.GroupResource{Group: group, Resource: resource}.String(), LabelKeyEmpty: "false"}
+		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), of); err != nil {
+			return "", failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
+		}
+		for _, secret := range all.Items {
+			if string(secret.Data[keyName]) == name && secret.Name != NamePrefix+string(than) {
+				return secret.Annotations[AnnotationKeyKind] + " " + secret.Annotations[AnnotationKeyObject], nil
+			}
+		}
+	}
+	return "", nil
+}
+
 // Forget drops what the store knows of an object that is gone, and deletes its Secret.
 func (s *Store) Forget(ctx context.Context, of types.UID) error {
 	s.known.Delete(of)
