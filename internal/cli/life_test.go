@@ -135,7 +135,7 @@ func checkUnhealthy(t *testing.T, m *machine, dir string) {
 	m.must("kubectl", "wait", "mysql", "orders", "--for", "condition=Ready=False")
 	var s status
 	check(t, json.Unmarshal([]byte(m.must("status", "-o", "json")), &s))
-	if len(s.Unhealthy) != 1 || !strings.Contains(s.Unhealthy[0].Message, "No installed provider") {
+	if len(s.Unhealthy) != 1 || !strings.Contains(s.Unhealthy[0].Message, "no default class") {
 		t.Errorf("unhealthy: %+v", s.Unhealthy)
 	}
 	want := []unhealthy{{Kind: "mysqlinstance.database.crossplane.io", Namespace: "default", Name: "orders", Reason: "NoMatchingClass"}}

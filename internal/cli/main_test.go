@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 )
 
 const (
@@ -32,6 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	journal.Main()
 	if os.Getenv(programVariable) != "" {
 		os.Exit(Main())
 	}

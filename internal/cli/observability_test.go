@@ -19,6 +19,28 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+)
+
+// The objects of a Terraform provider, whose processes have metrics of their own.
+const (
+	terraformProvider = `
+apiVersion: tf.bowline.dev/v1alpha1
+kind: TerraformProvider
+metadata: {name: time}
+spec: {source: hashicorp/time, version: 0.14.2, types: [time_static]}
+`
+	terraformObject = `
+apiVersion: time.tf.bowline.dev/v1alpha1
+kind: ProviderConfig
+metadata: {name: default}
+spec: {}
+---
+apiVersion: time.tf.bowline.dev/v1alpha1
+kind: Static
+metadata: {name: start}
+spec: {forProvider: {rfc3339: "2026-01-02T03:04:05Z"}}
+`
 )
 
 // TestObservability checks the metrics, spans and log of one network, from its creation to its deletion.
@@ -28,7 +50,11 @@ func TestObservability(t *testing.T) {
 	dir := m.dataDir()
 	spans := collectSpans(t)
 	m.env = append(m.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.url)
-	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0", "--v", "1", "--cloud-admin")
+	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0", "--v", "1", "--cloud-admin", "--terraform-plugins", mirror.Providers(t))
+	m.apply(terraformProvider)
+	m.must("kubectl", "wait", "terraformprovider/time", "--for", "condition=Ready", "--timeout", "60s")
+	m.apply(terraformObject)
+	m.must("kubectl", "wait", "static.time.tf.bowline.dev/start", "--for", "condition=Ready", "--timeout", "60s")
 	check(t, m.setFaults(dir))
 	cloud := regexp.MustCompile(`The local cloud is at (\S+);`).FindStringSubmatch(welcome)
 	key := strings.TrimSpace(m.must("cloud", "key", "create", "--project", "demo"))

@@ -109,8 +109,11 @@ func (r *Registry) AllowDeletion(ctx context.Context, mg resource.Managed) (paus
 		namespace = resource.NamespaceOf(mg)
 	}
 	spec, _, err := credentials.SpecOf(config)
-	most := mostDeletions(spec)
-	if err != nil || most == 0 || !mg.GetDeletionTimestamp().After(meta.GetDeletionsResumed(config, namespace)) {
+	most, requested := mostDeletions(spec), mg.GetDeletionTimestamp()
+	if requested == nil { // it is about to be replaced, and is not ready since then
+		requested = &metav1.Time{Time: mg.GetCondition(xpv1.TypeReady).LastTransitionTime.Time}
+	}
+	if err != nil || most == 0 || !requested.After(meta.GetDeletionsResumed(config, namespace)) {
 		return "", err
 	}
 	r.brake.mu.Lock() // also for the write, which one of many objects makes

@@ -39,6 +39,7 @@ type operation struct {
 	adoption resource.Adoption // that counted then
 	status   any               // of it, before the call
 	inputs   *secretInputs     // that the call was given
+	replaces bool              // the call deletes what another call creates again
 	rotates  time.Time         // when the rotation began whose credentials the call was given; zero for none
 	given    [][]byte          // secret inputs of this call or earlier ones, and stored credentials
 	details  ConnectionDetails
@@ -57,7 +58,7 @@ func (r *Reconciler) perform(v verb) step {
 		case r.callTimeout > 0:
 			return r.begin(ctx, p, v)
 		}
-		op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read, rotates: p.rotation.began}
+		op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read, rotates: p.rotation.began, replaces: p.observation.Replacing}
 		op.details, op.err = r.call(ctx, v, p.external, p.managed)
 		return r.ended(ctx, p, op)
 	}
@@ -87,7 +88,8 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb) outcome {
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, err)
 	}
-	op := &operation{verb: v, done: make(chan struct{}), managed: own, adoption: p.adoption, status: copied["status"], inputs: p.inputs.read, rotates: p.rotation.began}
+	op := &operation{verb: v, done: make(chan struct{}), managed: own, adoption: p.adoption, status: copied["status"], inputs: p.inputs.read,
+		rotates: p.rotation.began, replaces: p.observation.Replacing}
 	op.given = append(r.givenInputs(ctx, p), p.ended.secrets...)
 	p.memory.operation = op
 	go r.carryOut(ctx, op, p.external)

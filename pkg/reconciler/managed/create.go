@@ -45,7 +45,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 		return o
 	}
 	p.noteCondition(xpv1.Creating())
-	p.memory.seen, p.memory.uncreated = false, time.Time{}
+	p.memory.seen, p.memory.uncreated, p.memory.deleteAllowed = false, time.Time{}, false
 	p.noteSystem()
 	if o := flow.Run(ctx, p, r.callCreate, r.observe); o.End != flow.Continue {
 		return o

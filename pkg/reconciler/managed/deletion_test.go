@@ -140,6 +140,14 @@ func TestRepeatedDeletionCountsOnce(t *testing.T) {
 		func(s *stage) { s.equal("deletions counted", 1, b.asked) }}})
 }
 
+// A replacement deletes data, too, and counts once however often it is tried.
+func TestReplacementCountsAsDeletion(t *testing.T) {
+	b := &brakes{}
+	play(t, scripts{"with permission (N39, N97)": {with(managed.WithDeletionBrake(b)), pass,
+		observed(func(_ *thing.Thing, o *observation) { o.ResourceUpToDate, o.Replacing = false, true }), pass, pass,
+		func(s *stage) { s.equal("deletions counted", 1, b.asked) }}})
+}
+
 // Waiting for a creation is no deletion that began.
 func TestDeletionAfterCreationCounts(t *testing.T) {
 	b := &brakes{}

@@ -36,7 +36,15 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if p.observation.ResourceUpToDate && !p.inputs.rotated && !p.mustSend() || !p.allows(xpv1.ManagementActionUpdate) {
 		return flow.Next()
 	}
-	return flow.Run(ctx, p, r.storeSpec, r.giveInputs, r.giveDetails, r.perform(verbUpdate), r.observe, r.own, stillExists, r.publish)
+	return flow.Run(ctx, p, r.brakeReplacement, r.storeSpec, r.giveInputs, r.giveDetails, r.perform(verbUpdate), r.observe, r.own, stillExists, r.publish)
+}
+
+// brakeReplacement counts a replacement, which deletes data, among the deletions (N39).
+func (r *Reconciler) brakeReplacement(ctx context.Context, p *pass) outcome {
+	if !p.observation.Replacing || p.ended.verb == verbUpdate {
+		return flow.Next()
+	}
+	return r.awaitBrake(ctx, p)
 }
 
 // stillExists leaves a resource that vanished during its update to the next pass: what this one found before is no longer so.
@@ -73,7 +81,7 @@ func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) ou
 	rotated := !op.rotates.IsZero() && len(p.observation.Drift) == 0 // which has an event of its own
 	if !rotated && (!p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() || p.synced.Reason == xpv1.ReasonReconcileError) {
 		message := "Updated the external resource " + meta.GetExternalName(p.managed)
-		if p.observation.Replacing {
+		if op.replaces {
 			message = "Deleted the external resource " + meta.GetExternalName(p.managed) + ", to create another one"
 		}
 		if len(p.observation.Drift) > 0 {
