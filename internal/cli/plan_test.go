@@ -30,9 +30,11 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
@@ -71,6 +73,7 @@ func newReef(t *testing.T) *reef {
 	})
 	check(t, s.Client.Create(t.Context(), s.of))
 	t.Cleanup(func() { // the controllers are stopped
+		check(t, s.Client.Get(context.Background(), client.ObjectKeyFromObject(s.of), s.of))
 		s.of.Finalizers = nil
 		check(t, s.Client.Update(context.Background(), s.of))
 		check(t, s.Client.Delete(context.Background(), s.of))
@@ -137,6 +140,20 @@ func (s *reef) object(kind, name string, spec map[string]any) *unstructured.Unst
 
 func (s *reef) berth(name string, size int64) *unstructured.Unstructured {
 	return s.object("Berth", s.Prefix+name, map[string]any{"forProvider": map[string]any{"name": name, "size": size}})
+}
+
+// creating makes a berth whose creation a journal of other controllers notes.
+func (s *reef) creating(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	berth := s.berth(name, 2)
+	berth.SetAnnotations(map[string]string{meta.AnnotationKeyExternalCreatePending: time.Now().Format(time.RFC3339)})
+	check(t, s.Client.Create(t.Context(), berth))
+	t.Cleanup(func() { s.remove(berth) })
+	states := state.NewStore(s.Client, s.Client, s.Namespace)
+	t.Cleanup(func() { check(t, states.Forget(context.Background(), berth.GetUID())) })
+	check(t, states.Save(t.Context(), berth, schema.GroupResource{Group: s.of.Name + ".tf.bowline.dev", Resource: "berths"},
+		&state.State{Creating: "another", ImportID: name, AbsentBefore: true}))
+	return berth
 }
 
 // everything is what plans must not change: the files of the external system, and versions of objects and states.
@@ -255,11 +272,28 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
+	t.Run("a creation in progress", func(t *testing.T) {
+		making := s.creating(t, "making")
+		before := s.everything()
+		for _, args := range [][]string{{"plan", kind + "/" + making.GetName()}, {"upgrade", "check"}} {
+			code, out := s.run("", args...)
+			if !strings.Contains(out, "a creation is in progress, or was interrupted") || strings.Contains(out, "external-create-pending") {
+				t.Errorf("%v: exit code %d:\n%s", args, code, out)
+			}
+		}
+		calls, err := os.ReadFile(filepath.Join(s.folder, "calls.log"))
+		check(t, err)
+		if strings.Contains(string(calls), " making\n") {
+			t.Errorf("a plan asked for what is being created:\n%s", calls)
+		}
+		if diff := cmp.Diff(before, s.everything()); diff != "" {
+			t.Errorf("plans changed something (-before +after):\n%s", diff)
+		}
+	})
 	t.Run("on another machine", func(t *testing.T) {
-		elsewhere := s.of.DeepCopy()
-		elsewhere.Status.Binary = "/elsewhere/terraform-provider-reef"
-		check(t, s.Client.Status().Update(t.Context(), elsewhere))
-		s.of.ResourceVersion = elsewhere.ResourceVersion
+		check(t, s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.of), s.of))
+		s.of.Status.Binary = "/elsewhere/terraform-provider-reef"
+		check(t, s.Client.Status().Update(t.Context(), s.of))
 		if code, out := s.run("", "plan", "--all"); code != exitError || strings.Count(out, "is not on this machine") != 2 {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
