@@ -33,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform"
@@ -182,6 +183,19 @@ func (s *reef) everything() map[string]string {
 	return all
 }
 
+// warnings are the events with warnings of the provider.
+func (s *reef) warnings() (texts []string) {
+	s.t.Helper()
+	all := &corev1.EventList{}
+	check(s.t, s.Client.List(s.t.Context(), all))
+	for _, e := range all.Items {
+		if e.Reason == string(external.ReasonWarning) && strings.HasPrefix(e.InvolvedObject.APIVersion, s.of.Name+".") {
+			texts = append(texts, e.InvolvedObject.Name+": "+e.Message)
+		}
+	}
+	return texts
+}
+
 // run runs a command line, with a manifest if there is one.
 func (s *reef) run(manifest string, args ...string) (code int, out string) {
 	if manifest != "" {
@@ -227,6 +241,9 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 	observed := strings.Replace(manifest("other", ""), "metadata: {", "metadata: {annotations: {crossplane.io/external-name: "+
 		north.GetAnnotations()["crossplane.io/external-name"]+"}, ", 1) + "  managementPolicies: [Observe]\n"
 	observed = strings.Replace(observed, "spec: {forProvider: {}}", "spec:\n  forProvider: {}", 1)
+	for _, file := range []string{"warning", "warning-configure"} {
+		check(t, os.WriteFile(filepath.Join(s.folder, file), []byte("Beware."), 0o600))
+	}
 	before := s.everything()
 	for _, tc := range []struct {
 		name, manifest string
@@ -302,6 +319,9 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
+	if events := s.warnings(); len(events) > 0 {
+		t.Errorf("plans wrote events: %v", events)
+	}
 	if diff := cmp.Diff(before, s.everything()); diff != "" {
 		t.Errorf("plans changed something (-before +after):\n%s", diff)
 	}
