@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,9 @@ func (s *reef) run(manifest string, args ...string) (code int, out string) {
 	}
 	var stdout, stderr bytes.Buffer
 	args = append(append([]string{"bowline"}, args...), "--kubeconfig", s.kubeconfig)
+	if !slices.Contains(args, "--terraform-plugins") {
+		args = append(args, "--terraform-plugins", mirror.Providers(s.t))
+	}
 	code = s.program.Run(s.t.Context(), args, Streams{Out: &stdout, Err: &stderr})
 	return code, stdout.String() + stderr.String()
 }
@@ -289,22 +293,42 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
-	t.Run("a creation in progress", func(t *testing.T) {
-		making := s.creating(t, "making")
-		before := s.everything()
-		for _, args := range [][]string{{"plan", kind + "/" + making.GetName()}, {"upgrade", "check"}} {
-			code, out := s.run("", args...)
-			if !strings.Contains(out, "a creation is in progress, or was interrupted") || strings.Contains(out, "external-create-pending") {
-				t.Errorf("%v: exit code %d:\n%s", args, code, out)
+	t.Run("a creation in progress", func(t *testing.T) { planOfACreationInProgress(t, s, kind) })
+	t.Run("binaries", func(t *testing.T) { planWithoutABinary(t, s) })
+	if events := s.warnings(); len(events) > 0 {
+		t.Errorf("plans wrote events: %v", events)
+	}
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Errorf("plans changed something (-before +after):\n%s", diff)
+	}
+}
+
+func planOfACreationInProgress(t *testing.T, s *reef, kind string) {
+	making := s.creating(t, "making")
+	before := s.everything()
+	for _, args := range [][]string{{"plan", kind + "/" + making.GetName()}, {"upgrade", "check"}} {
+		code, out := s.run("", args...)
+		if !strings.Contains(out, "a creation is in progress, or was interrupted") || strings.Contains(out, "external-create-pending") {
+			t.Errorf("%v: exit code %d:\n%s", args, code, out)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(s.folder, "calls.log"))
+	check(t, err)
+	if strings.Contains(string(calls), " making\n") {
+		t.Errorf("a plan asked for what is being created:\n%s", calls)
+	}
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Errorf("plans changed something (-before +after):\n%s", diff)
+	}
+}
+
+func planWithoutABinary(t *testing.T, s *reef) {
+	t.Run("a binary that is in none of the folders", func(t *testing.T) {
+		for _, command := range [][]string{{"plan", "--all"}, {"upgrade", "check"}, {"terraform", "schema", s.of.Name}} {
+			code, out := s.run("", append(command, "--terraform-plugins", t.TempDir())...)
+			if code != exitError || !strings.Contains(out, "is not run here") || !strings.Contains(out, "name its folder with --terraform-plugins") {
+				t.Errorf("%v: exit code %d:\n%s", command, code, out)
 			}
-		}
-		calls, err := os.ReadFile(filepath.Join(s.folder, "calls.log"))
-		check(t, err)
-		if strings.Contains(string(calls), " making\n") {
-			t.Errorf("a plan asked for what is being created:\n%s", calls)
-		}
-		if diff := cmp.Diff(before, s.everything()); diff != "" {
-			t.Errorf("plans changed something (-before +after):\n%s", diff)
 		}
 	})
 	t.Run("on another machine", func(t *testing.T) {
@@ -319,10 +343,4 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
-	if events := s.warnings(); len(events) > 0 {
-		t.Errorf("plans wrote events: %v", events)
-	}
-	if diff := cmp.Diff(before, s.everything()); diff != "" {
-		t.Errorf("plans changed something (-before +after):\n%s", diff)
-	}
 }
