@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +31,12 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
@@ -71,6 +75,7 @@ func newReef(t *testing.T) *reef {
 	})
 	check(t, s.Client.Create(t.Context(), s.of))
 	t.Cleanup(func() { // the controllers are stopped
+		check(t, s.Client.Get(context.Background(), client.ObjectKeyFromObject(s.of), s.of))
 		s.of.Finalizers = nil
 		check(t, s.Client.Update(context.Background(), s.of))
 		check(t, s.Client.Delete(context.Background(), s.of))
@@ -139,6 +144,20 @@ func (s *reef) berth(name string, size int64) *unstructured.Unstructured {
 	return s.object("Berth", s.Prefix+name, map[string]any{"forProvider": map[string]any{"name": name, "size": size}})
 }
 
+// creating makes a berth whose creation a journal of other controllers notes.
+func (s *reef) creating(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	berth := s.berth(name, 2)
+	berth.SetAnnotations(map[string]string{meta.AnnotationKeyExternalCreatePending: time.Now().Format(time.RFC3339)})
+	check(t, s.Client.Create(t.Context(), berth))
+	t.Cleanup(func() { s.remove(berth) })
+	states := state.NewStore(s.Client, s.Client, s.Namespace)
+	t.Cleanup(func() { check(t, states.Forget(context.Background(), berth.GetUID())) })
+	check(t, states.Save(t.Context(), berth, schema.GroupResource{Group: s.of.Name + ".tf.bowline.dev", Resource: "berths"},
+		&state.State{Creating: "another", ImportID: name, AbsentBefore: true}))
+	return berth
+}
+
 // everything is what plans must not change: the files of the external system, and versions of objects and states.
 func (s *reef) everything() map[string]string {
 	s.t.Helper()
@@ -165,6 +184,19 @@ func (s *reef) everything() map[string]string {
 	return all
 }
 
+// warnings are the events with warnings of the provider.
+func (s *reef) warnings() (texts []string) {
+	s.t.Helper()
+	all := &corev1.EventList{}
+	check(s.t, s.Client.List(s.t.Context(), all))
+	for _, e := range all.Items {
+		if e.Reason == string(external.ReasonWarning) && strings.HasPrefix(e.InvolvedObject.APIVersion, s.of.Name+".") {
+			texts = append(texts, e.InvolvedObject.Name+": "+e.Message)
+		}
+	}
+	return texts
+}
+
 // run runs a command line, with a manifest if there is one.
 func (s *reef) run(manifest string, args ...string) (code int, out string) {
 	if manifest != "" {
@@ -174,6 +206,9 @@ func (s *reef) run(manifest string, args ...string) (code int, out string) {
 	}
 	var stdout, stderr bytes.Buffer
 	args = append(append([]string{"bowline"}, args...), "--kubeconfig", s.kubeconfig)
+	if !slices.Contains(args, "--terraform-plugins") {
+		args = append(args, "--terraform-plugins", mirror.Providers(s.t))
+	}
 	code = s.program.Run(s.t.Context(), args, Streams{Out: &stdout, Err: &stderr})
 	return code, stdout.String() + stderr.String()
 }
@@ -210,6 +245,9 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 	observed := strings.Replace(manifest("other", ""), "metadata: {", "metadata: {annotations: {crossplane.io/external-name: "+
 		north.GetAnnotations()["crossplane.io/external-name"]+"}, ", 1) + "  managementPolicies: [Observe]\n"
 	observed = strings.Replace(observed, "spec: {forProvider: {}}", "spec:\n  forProvider: {}", 1)
+	for _, file := range []string{"warning", "warning-configure"} {
+		check(t, os.WriteFile(filepath.Join(s.folder, file), []byte("Beware."), 0o600))
+	}
 	before := s.everything()
 	for _, tc := range []struct {
 		name, manifest string
@@ -255,11 +293,48 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
+	t.Run("a creation in progress", func(t *testing.T) { planOfACreationInProgress(t, s, kind) })
+	t.Run("binaries", func(t *testing.T) { planWithoutABinary(t, s) })
+	if events := s.warnings(); len(events) > 0 {
+		t.Errorf("plans wrote events: %v", events)
+	}
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Errorf("plans changed something (-before +after):\n%s", diff)
+	}
+}
+
+func planOfACreationInProgress(t *testing.T, s *reef, kind string) {
+	making := s.creating(t, "making")
+	before := s.everything()
+	for _, args := range [][]string{{"plan", kind + "/" + making.GetName()}, {"upgrade", "check"}} {
+		code, out := s.run("", args...)
+		if !strings.Contains(out, "a creation is in progress, or was interrupted") || strings.Contains(out, "external-create-pending") {
+			t.Errorf("%v: exit code %d:\n%s", args, code, out)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(s.folder, "calls.log"))
+	check(t, err)
+	if strings.Contains(string(calls), " making\n") {
+		t.Errorf("a plan asked for what is being created:\n%s", calls)
+	}
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Errorf("plans changed something (-before +after):\n%s", diff)
+	}
+}
+
+func planWithoutABinary(t *testing.T, s *reef) {
+	t.Run("a binary that is in none of the folders", func(t *testing.T) {
+		for _, command := range [][]string{{"plan", "--all"}, {"upgrade", "check"}, {"terraform", "schema", s.of.Name}} {
+			code, out := s.run("", append(command, "--terraform-plugins", t.TempDir())...)
+			if code != exitError || !strings.Contains(out, "is not run here") || !strings.Contains(out, "name its folder with --terraform-plugins") {
+				t.Errorf("%v: exit code %d:\n%s", command, code, out)
+			}
+		}
+	})
 	t.Run("on another machine", func(t *testing.T) {
-		elsewhere := s.of.DeepCopy()
-		elsewhere.Status.Binary = "/elsewhere/terraform-provider-reef"
-		check(t, s.Client.Status().Update(t.Context(), elsewhere))
-		s.of.ResourceVersion = elsewhere.ResourceVersion
+		check(t, s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.of), s.of))
+		s.of.Status.Binary = "/elsewhere/terraform-provider-reef"
+		check(t, s.Client.Status().Update(t.Context(), s.of))
 		if code, out := s.run("", "plan", "--all"); code != exitError || strings.Count(out, "is not on this machine") != 2 {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
@@ -268,7 +343,4 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
-	if diff := cmp.Diff(before, s.everything()); diff != "" {
-		t.Errorf("plans changed something (-before +after):\n%s", diff)
-	}
 }

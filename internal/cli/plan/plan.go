@@ -26,8 +26,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/outside"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // A planner says what to plan.
@@ -40,8 +42,8 @@ type planner struct {
 	deletion  bool
 }
 
-// New returns the command.
-func New(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
+// New returns the command. Providers of Terraform are run as the options say, which are nil for none.
+func New(providers []provider.Provider, terraform *controller.Options, std command.Streams, folder *datadir.Flag) *cobra.Command {
 	p := &planner{providers: providers}
 	cmd := &cobra.Command{
 		Use:   "plan KIND/NAME... | -f FILE | --all",
@@ -54,7 +56,8 @@ the file are left out: what the managed resources need, such as ProviderConfigs 
 of objects.
 
 Every external resource is observed once, as the controllers do each minute, with the credentials of the ProviderConfigs. So the external systems
-have to be in reach from here, the binaries of TerraformProviders have to be on this machine, and you need the right to read all Secrets.
+have to be in reach from here, and you need the right to read all Secrets. The binaries of TerraformProviders have to be on this machine, in the
+folders of --terraform-plugins or among what the controllers of the data folder downloaded. No other program is run.
 
 The exit code is 1 if something could not be planned, and 0 otherwise.`,
 		Example: `  bowline plan -f database.yaml
@@ -63,6 +66,7 @@ The exit code is 1 if something could not be planned, and 0 otherwise.`,
 	}
 	flags := cmd.Flags()
 	p.access.AddFlags(flags)
+	folders.AddFlag(flags, terraform)
 	flags.StringVarP(&p.file, "filename", "f", "", "manifest or folder of manifests, - for the standard input")
 	flags.BoolVar(&p.all, "all", false, "plan for all managed resources, in all namespaces unless one is named")
 	flags.BoolVar(&p.deletion, "delete", false, "plan for the deletion of the objects")
@@ -72,6 +76,7 @@ The exit code is 1 if something could not be planned, and 0 otherwise.`,
 		if p.all == (len(words) > 0) == (p.file == "") || p.all && len(words) > 0 {
 			return command.Usagef(cmd, "name objects as KIND/NAME, or a manifest with -f, or all with --all")
 		}
+		folders.UseDownloads(terraform, folder)
 		cfg, current, err := folder.Connect(p.access)
 		if err != nil {
 			return err

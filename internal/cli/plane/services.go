@@ -10,9 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/heartbeat"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -168,9 +167,7 @@ type ControllerOptions struct {
 func (o *ControllerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.PollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
 	if o.Terraform != nil {
-		o.Terraform.Folders = terraformFolders()
-		flags.Var(&folders{of: &o.Terraform.Folders}, "terraform-plugins", "`folder` with binaries of Terraform providers, a "+
-			"filesystem mirror as of terraform providers mirror; nothing else is run for TerraformProviders; may be repeated")
+		folders.AddFlag(flags, o.Terraform)
 		flags.StringVar(&o.Terraform.Mirror.URL, "terraform-mirror", "", "`URL` of a network mirror of Terraform providers, with https except for a "+
 			"loopback address; what no folder has is downloaded from it (default: none, and nothing is downloaded)")
 		flags.Var((*absolutePath)(&o.Terraform.Mirror.TokenFile), "terraform-mirror-token-file",
@@ -178,54 +175,6 @@ func (o *ControllerOptions) AddFlags(flags *pflag.FlagSet) {
 	}
 	o.Metrics.Address = telemetry.DefaultListen
 	flags.Var(&o.Metrics, "metrics-listen", `host:port that serves metrics to Prometheus at /metrics; port 0 picks a free one, which up keeps; "" is none`)
-}
-
-// folders is a flag with several paths, made absolute as an absolutePath is.
-type folders struct {
-	of  *[]string
-	set bool // by the user, who replaces the default
-}
-
-// String implements pflag.Value.
-func (f *folders) String() string {
-	if f.of == nil {
-		return ""
-	}
-	return strings.Join(*f.of, ", ")
-}
-
-// Type implements pflag.Value.
-func (*folders) Type() string { return "folder" }
-
-// Set implements pflag.Value.
-func (f *folders) Set(path string) error {
-	absolute, err := filepath.Abs(path)
-	if !f.set {
-		*f.of, f.set = nil, true
-	}
-	*f.of = append(*f.of, absolute)
-	return err
-}
-
-// Append implements pflag.SliceValue.
-func (f *folders) Append(path string) error { return f.Set(path) }
-
-// Replace implements pflag.SliceValue.
-func (f *folders) Replace(paths []string) error {
-	*f.of = paths
-	return nil
-}
-
-// GetSlice implements pflag.SliceValue.
-func (f *folders) GetSlice() []string { return *f.of }
-
-// terraformFolders are those where Terraform itself looks for providers.
-func terraformFolders() []string {
-	folders := []string{"/usr/local/share/terraform/plugins", "/usr/share/terraform/plugins"}
-	if home, err := os.UserHomeDir(); err == nil {
-		folders = append([]string{filepath.Join(home, ".terraform.d", "plugins")}, folders...)
-	}
-	return folders
 }
 
 // Validate returns the first mistake in the flags.

@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
@@ -144,7 +145,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	if p.Controllers.Terraform != nil {
 		p.Controllers.Terraform.Journal = filepath.Join(p.DataDir, "terraform")
-		p.Controllers.Terraform.Mirror.Folder = filepath.Join(p.DataDir, "terraform-plugins")
+		p.Controllers.Terraform.Mirror.Folder = folders.Downloads(p.DataDir)
 	}
 	working, err := Controllers(ctx, ControllersConfig{
 		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(),

@@ -8,15 +8,18 @@
 package terraform
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
-// New returns the command terraform.
-func New(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+// New returns the command terraform. Providers of TerraformProviders are run as the options say; nil is the default.
+func New(o *controller.Options, std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "terraform",
 		Short: "Print manifests of Terraform resource types, import Terraform states, export objects to Terraform",
@@ -28,6 +31,6 @@ print manifests of such kinds and the Terraform configuration of such objects. T
 		Args: command.Subcommand,
 		RunE: command.ShowHelp,
 	}
-	cmd.AddCommand(newSchema(std, folder, open), newImport(std), newExport(std, folder, open))
+	cmd.AddCommand(newSchema(cmp.Or(o, &controller.Options{}), std, folder, open), newImport(std), newExport(std, folder, open))
 	return cmd
 }

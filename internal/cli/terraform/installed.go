@@ -27,7 +27,7 @@ func isName(word string) bool {
 }
 
 // startInstalled starts the provider of a TerraformProvider that an API server has, by the binary that the controllers run.
-func startInstalled(ctx context.Context, c *inspect.Cluster, name string) (*source.Provider, error) {
+func startInstalled(ctx context.Context, o *controller.Options, c *inspect.Cluster, name string) (*source.Provider, error) {
 	r := c.Get(ctx, v1alpha1.TerraformProviderGroupVersionKind.GroupKind(), types.NamespacedName{Name: name})
 	if r.Presence != inspect.Present {
 		return nil, fmt.Errorf("reading TerraformProvider %s: %s: see bowline kubectl get terraformproviders, or give the path of a provider binary",
@@ -37,7 +37,7 @@ func startInstalled(ctx context.Context, c *inspect.Cluster, name string) (*sour
 	if err != nil {
 		return nil, err
 	}
-	path, err := controller.Installed(of)
+	path, err := o.Installed(of)
 	if err != nil {
 		return nil, errors.Join(err, served(of))
 	}

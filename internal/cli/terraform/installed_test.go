@@ -4,6 +4,8 @@
 package terraform
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +40,23 @@ func newProviders(t *testing.T) *controlplanetest.Env {
 func TestSchemaOfATerraformProvider(t *testing.T) {
 	t.Parallel()
 	env := newProviders(t)
+	dataDir := t.TempDir()
+	downloads, outside := filepath.Join(dataDir, "terraform-plugins"), t.TempDir()
+	binary := func(path string) v1alpha1.TerraformProviderStatus {
+		return v1alpha1.TerraformProviderStatus{Binary: path}
+	}
+	linked := func(name string, link func(string, string) error, folder string) v1alpha1.TerraformProviderStatus {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(folder, 0o700), link(mirror.Program(t, "reef"), path)); err != nil {
+			t.Fatal(err)
+		}
+		return binary(path)
+	}
+	escape := filepath.Join(downloads, "escape")
+	elsewhere := linked("terraform-provider-reef", os.Link, outside)
+	if err := errors.Join(os.MkdirAll(downloads, 0o700), os.Symlink(outside, escape)); err != nil {
+		t.Fatal(err)
+	}
 	served := []v1alpha1.ServedKind{{Type: "reef_berth", Kind: "Berth"}}
 	for name, tc := range map[string]struct {
 		status    v1alpha1.TerraformProviderStatus
@@ -53,10 +72,15 @@ func TestSchemaOfATerraformProvider(t *testing.T) {
 			failed: "is not on this machine: install it there, or run this where the controllers run"},
 		"kinds that are served": {status: v1alpha1.TerraformProviderStatus{Binary: "/elsewhere/terraform-provider-reef", Kinds: served},
 			failed: "bowline kubectl explain --api-version NAME.tf.bowline.dev/v1alpha1 "},
-		"another program":  {status: v1alpha1.TerraformProviderStatus{Binary: "/bin/true"}, failed: "it is not run here"},
-		"a relative path":  {status: v1alpha1.TerraformProviderStatus{Binary: "terraform-provider-reef"}, failed: "it is not run here"},
-		"a folder":         {status: v1alpha1.TerraformProviderStatus{Binary: filepath.Join(t.TempDir(), "terraform-provider-reef")}, failed: "is not on this machine"},
-		"another checksum": {status: v1alpha1.TerraformProviderStatus{Binary: mirror.Program(t, "reef")}, checksums: []string{"sha256:" + strings.Repeat("0", 64)}, failed: "has the checksums"},
+		"a download":                   {status: linked("terraform-provider-reef", os.Link, downloads), want: "reef_berth"},
+		"another program":              {status: binary("/bin/true"), failed: "is not run here: if you trust it, name its folder with --terraform-plugins"},
+		"a provider elsewhere (N98)":   {status: elsewhere, failed: "is not run here"},
+		"a link out of a folder (N98)": {status: binary(filepath.Join(escape, "terraform-provider-reef")), failed: "is not run here"},
+		"a path out of a folder":       {status: binary(downloads + "/../../" + filepath.Base(outside) + "/terraform-provider-reef"), failed: "is not run here"},
+		"a relative path":              {status: binary("terraform-provider-reef"), failed: "is not run here"},
+		"a folder":                     {status: binary(downloads), failed: "is not run here"},
+		"a file that is not here":      {status: binary(filepath.Join(t.TempDir(), "terraform-provider-reef")), failed: "is not on this machine"},
+		"another checksum":             {status: v1alpha1.TerraformProviderStatus{Binary: mirror.Program(t, "reef")}, checksums: []string{"sha256:" + strings.Repeat("0", 64)}, failed: "has the checksums"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +94,7 @@ func TestSchemaOfATerraformProvider(t *testing.T) {
 			if err := env.Client.Status().Update(t.Context(), of); err != nil {
 				t.Fatal(err)
 			}
-			got := runOn(t, env, "", append([]string{"schema", of.Name}, tc.args...)...)
+			got := runOn(t, env, "", append([]string{"schema", of.Name, "--terraform-plugins", mirror.Providers(t), "--data-dir", dataDir}, tc.args...)...)
 			want := strings.ReplaceAll(tc.want+tc.failed, "NAME", of.Name)
 			if (got.failed != nil) != (tc.failed != "") || !strings.Contains(got.all(), want) {
 				t.Errorf("want %q, got: %s", want, got.all())

@@ -64,7 +64,9 @@ func runOn(t *testing.T, env *controlplanetest.Env, input string, args ...string
 		cluster, err := inspect.Connect(env.Config)
 		return cluster, env.Namespace, err
 	}
-	cmd := New(command.Streams{In: strings.NewReader(input), Out: &out, Err: &stderr}, &datadir.Flag{}, open)
+	folder := &datadir.Flag{}
+	cmd := New(nil, command.Streams{In: strings.NewReader(input), Out: &out, Err: &stderr}, folder, open)
+	folder.AddFlags(cmd.PersistentFlags())
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetOut(&out)
 	cmd.SetArgs(args)

@@ -16,10 +16,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
-func newSchema(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+func newSchema(o *controller.Options, std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
 	var name, namespace string
 	var access datadir.Access
 	cmd := &cobra.Command{
@@ -29,7 +31,8 @@ func newSchema(std command.Streams, folder *datadir.Flag, open inspect.Opener) *
 manifest of each to fill in: required fields with placeholders such as <string>, and all others as comments. A secret is a field ...SecretRef,
 which selects the key of a Secret.
 
-NAME is a TerraformProvider of the control plane, whose binary has to be on this machine, too.
+NAME is a TerraformProvider of the control plane, whose binary has to be on this machine, too, in the folders of --terraform-plugins or among
+what the controllers of the data folder downloaded.
 BINARY is the path of the provider, such as terraform-provider-postgresql_v1.26.0 in a folder .terraform/providers. It is started to read its
 schemas, and needs no configuration. FILE is the output of terraform providers schema -json, which has those of all providers of a
 configuration.
@@ -49,10 +52,12 @@ With -o json or -o yaml it prints the list as data, of all types or of those tha
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the TerraformProvider, which is in the API groups of its kinds (default: from NAME, BINARY or FILE)")
 	access.AddFlags(cmd.Flags())
+	folders.AddFlag(cmd.Flags(), o)
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "print manifests of objects in this namespace (default: in the cluster scope)")
 	output := command.NewOutput(cmd, "a table, or manifests", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		sources, err := openSources(cmd.Context(), args[0], func() (*inspect.Cluster, string, error) { return open(folder, access) })
+		folders.UseDownloads(o, folder)
+		sources, err := openSources(cmd.Context(), o, args[0], func() (*inspect.Cluster, string, error) { return open(folder, access) })
 		if err != nil {
 			return err
 		}
@@ -91,7 +96,7 @@ With -o json or -o yaml it prints the list as data, of all types or of those tha
 }
 
 // openSources opens what a person names: a TerraformProvider, unless there is a file.
-func openSources(ctx context.Context, word string, open func() (*inspect.Cluster, string, error)) ([]*source.Provider, error) {
+func openSources(ctx context.Context, o *controller.Options, word string, open func() (*inspect.Cluster, string, error)) ([]*source.Provider, error) {
 	if !isName(word) {
 		return source.Open(ctx, word)
 	}
@@ -99,7 +104,7 @@ func openSources(ctx context.Context, word string, open func() (*inspect.Cluster
 	if err != nil {
 		return nil, fmt.Errorf("there is no file %s, and no control plane in which to look for a TerraformProvider of that name: %w", word, err)
 	}
-	s, err := startInstalled(ctx, cluster, word)
+	s, err := startInstalled(ctx, o, cluster, word)
 	return []*source.Provider{s}, err
 }
 

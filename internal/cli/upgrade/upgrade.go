@@ -16,20 +16,22 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/manifests"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // most findings of the same kind in the table; -o json has all.
 const most = 20
 
-// New returns the command upgrade.
-func New(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
+// New returns the command upgrade. Providers of Terraform are run as the options say, which are nil for none.
+func New(providers []provider.Provider, terraform *controller.Options, std command.Streams, folder *datadir.Flag) *cobra.Command {
 	cmd := &cobra.Command{Use: "upgrade", Short: "Prepare an upgrade", Args: command.Subcommand, RunE: command.ShowHelp}
-	cmd.AddCommand(newCheck(providers, std, folder), newMigrate(std, folder))
+	cmd.AddCommand(newCheck(providers, terraform, std, folder), newMigrate(std, folder))
 	return cmd
 }
 
-func newCheck(providers []provider.Provider, std command.Streams, folder *datadir.Flag) *cobra.Command {
+func newCheck(providers []provider.Provider, terraform *controller.Options, std command.Streams, folder *datadir.Flag) *cobra.Command {
 	var access datadir.Access
 	selection := manifests.NewSelection(providers)
 	cmd := &cobra.Command{
@@ -45,8 +47,8 @@ new program before you upgrade. It changes nothing, and finds
   what the controllers of this program would change in external resources, for example because of a new default.
 
 For the last it observes every external resource once, as the controllers do each minute, with the credentials of the ProviderConfigs. So
-the external systems have to be in reach from here, the binaries of TerraformProviders have to be on this machine, and you need the right to
-read all Secrets. What differs now and is not reconciled yet shows, too, such as a deletion that has begun. Objects that are paused are not compared.
+the external systems have to be in reach from here, and you need the right to read all Secrets. The binaries of TerraformProviders have to be on
+this machine, in the folders of --terraform-plugins or among what the controllers of the data folder downloaded. No other program is run. What differs now and is not reconciled yet shows, too, such as a deletion that has begun. Objects that are paused are not compared.
 
 The exit code is 1 if something would break or an external system could not be observed, and 0 if there are only warnings.`,
 		Example: `  bowline upgrade check
@@ -56,9 +58,11 @@ The exit code is 1 if something would break or an external system could not be o
 	}
 	access.AddFlags(cmd.Flags())
 	selection.AddFlags(cmd.Flags())
+	folders.AddFlag(cmd.Flags(), terraform)
 	external := cmd.Flags().Bool("external", true, "observe external resources, and tell what the controllers of this program would change")
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		folders.UseDownloads(terraform, folder)
 		cfg, _, err := folder.Connect(access)
 		if err != nil {
 			return err

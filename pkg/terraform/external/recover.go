@@ -64,7 +64,7 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 }
 
 // FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is
-// being deleted: Create deletes that.
+// being deleted: Create deletes that. Plans do not look for what an interrupted creation made.
 func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
 	if err := c.takeFromJournal(ctx, mg); err != nil {
 		return "", err
@@ -77,6 +77,8 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 		return "", lostState(mg)
 	case !c.wasInterrupted(stored) && (stored == nil || stored.Empty()):
 		return "", nil
+	case stored.Empty() && c.Store.ReadOnly(): // the creation may be in progress, so that nobody must act on what an import finds
+		return "", failure.New(failure.CreateInterrupted, "a creation is in progress, or was interrupted: only the controllers know, see bowline why")
 	case stored.Empty():
 		return c.findInterrupted(ctx, mg, stored)
 	case stored.Tainted && !meta.WasDeleted(mg):

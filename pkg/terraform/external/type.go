@@ -113,7 +113,7 @@ func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.Custo
 			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
 				if b.reporter == nil { // of all kinds, since they share configurations
-					b.reporter = newReporter(s)
+					b.reporter = newReporter(s, b.Store.ReadOnly())
 				}
 				return connecter{t, b.factory.In(s.Clients()), b.reporter}
 			},

@@ -67,17 +67,23 @@ type reporter struct {
 	objects  warned[types.UID, int64]
 	configs  warned[limits.Key, limits.Version]
 	reader   api.Client
-	recorder event.Recorder
+	recorder event.Recorder // nil for plans, which write nothing
 }
 
-func newReporter(s *provider.Setup) *reporter {
+func newReporter(s *provider.Setup, plans bool) *reporter {
 	mgr := s.Manager()
-	return &reporter{reader: unstructured.ClientOf(mgr), recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
+	r := &reporter{reader: unstructured.ClientOf(mgr)}
+	if !plans {
+		r.recorder = event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")
+	}
+	return r
 }
 
 // emit writes an event, which is worth no error.
 func (r *reporter) emit(ctx context.Context, about api.Object, text string) {
-	_ = r.recorder.Event(ctx, about, event.Warning(ReasonWarning, errors.New(text)))
+	if r.recorder != nil {
+		_ = r.recorder.Event(ctx, about, event.Warning(ReasonWarning, errors.New(text)))
+	}
 }
 
 // configured reports the warnings of a provider about its configuration.

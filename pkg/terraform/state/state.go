@@ -107,6 +107,9 @@ func NewReader(live client.Reader, namespace string) *Store {
 	return &Store{live: live, namespace: namespace}
 }
 
+// ReadOnly is true for the store of plans: nothing is to be written anywhere, and what the controllers do meanwhile is not known.
+func (s *Store) ReadOnly() bool { return s.client == nil }
+
 func (s *Store) recordOf(uid types.UID) *record {
 	known, _ := s.known.LoadOrStore(uid, &record{})
 	return known.(*record)
@@ -152,8 +155,8 @@ func (s *Store) Save(ctx context.Context, of client.Object, kind schema.GroupRes
 	r := s.recordOf(of.GetUID())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.loaded, r.dirty = state, true, s.client != nil
-	if s.client == nil {
+	r.state, r.loaded, r.dirty = state, true, !s.ReadOnly()
+	if s.ReadOnly() {
 		return nil
 	}
 	return s.flush(context.WithoutCancel(ctx), of, kind, r)

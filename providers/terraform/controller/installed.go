@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -25,7 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
 
-// Discover returns a provider for each TerraformProvider of an API server whose binary is on this machine. They plan, and change nothing.
+// Discover returns a provider for each TerraformProvider of an API server whose binary is in the folders of this machine. They plan, and change nothing.
 // An error stands for each other one.
 func (o *Options) Discover(ctx context.Context, live client.Reader, scheme *runtime.Scheme) (found []provider.Provider, failed []error) {
 	all := &v1alpha1.TerraformProviderList{}
@@ -48,7 +49,7 @@ func (o *Options) Discover(ctx context.Context, live client.Reader, scheme *runt
 
 // planner returns the provider of what a TerraformProvider serves.
 func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, live client.Reader, scheme *runtime.Scheme) (p provider.Provider, err error) {
-	path, err := Installed(of)
+	path, err := o.Installed(of)
 	if err != nil {
 		return p, err
 	}
@@ -72,23 +73,24 @@ func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, l
 }
 
 // Installed returns the binary that the controllers run for a TerraformProvider, if it is on this machine, too, with the right checksum. Who
-// writes the status of objects must not choose which program a command runs: one without the name of a Terraform provider is refused.
-func Installed(of *v1alpha1.TerraformProvider) (path string, err error) {
-	path = of.Status.Binary
+// writes the status of objects must not choose which program a command runs: one that is not in the folders is refused.
+func (o *Options) Installed(of *v1alpha1.TerraformProvider) (string, error) {
+	path, folders := of.Status.Binary, o.Folders
 	if path == "" {
 		return "", fmt.Errorf("TerraformProvider %s has no binary yet: see bowline why terraformprovider/%[1]s", of.Name)
 	}
-	if !filepath.IsAbs(path) || !strings.HasPrefix(filepath.Base(path), "terraform-provider-") {
-		return "", fmt.Errorf("the binary of TerraformProvider %s, %q, does not have the path and name of a Terraform provider: it is not run here",
-			of.Name, path)
+	if o.Mirror.Folder != "" {
+		folders = append(slices.Clone(folders), o.Mirror.Folder)
 	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+	for _, folder := range folders {
+		if real, ok := inside(path, folder); ok {
+			return real, check(real, of.Spec.Checksums, checksumsOf)
+		}
+	}
+	if _, err := os.Stat(path); filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("the binary of TerraformProvider %s, %s, is not on this machine: install it there, or run this where the controllers run",
 			of.Name, path)
 	}
-	if err == nil {
-		err = check(path, of.Spec.Checksums, checksumsOf)
-	}
-	return path, err
+	return "", fmt.Errorf("the binary of TerraformProvider %s, %q, is no file in the folders of Terraform providers (%s), so it is not run here: "+
+		"if you trust it, name its folder with --terraform-plugins", of.Name, path, strings.Join(folders, ", "))
 }
