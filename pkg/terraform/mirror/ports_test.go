@@ -15,7 +15,9 @@ import (
 func TestErrorsHaveNoPorts(t *testing.T) {
 	t.Parallel()
 	ours, theirs := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 48613}, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 443}
-	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Source: ours, Addr: theirs, Err: err} }
+	dial := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Source: ours, Addr: theirs, Err: err}
+	}
 	for name, tc := range map[string]struct {
 		err  error
 		want string
