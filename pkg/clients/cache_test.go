@@ -229,6 +229,41 @@ func TestEndedClient(t *testing.T) {
 	})
 }
 
+// A client that ends while a user is about to get it is not refused: another user may have worn it out, and it works until it is released.
+func TestClientEndsBetweenGetAndWait(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		age  time.Duration
+		want error
+	}{
+		"after a second":              {errorBackoff, nil},
+		"as soon as it was created":   {errorBackoff - 1, errEnded},
+		"long after it was created":   {time.Hour, nil},
+		"at the time of its creation": {0, errEnded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCache(time.Hour, func(*process) {}, nil, func(limits.Key) {})
+				defer c.stop(t.Context())
+				of := &process{done: make(chan struct{})}
+				first := c.replace(limits.Key{}, limits.Version{})
+				c.fill(first, func() (*process, error) { return of, nil })
+				synctest.Wait()
+				time.Sleep(tc.age)
+				second := c.get(limits.Key{}, limits.Version{})
+				close(of.done)
+				got, err := second.wait(t.Context())
+				if !errors.Is(err, tc.want) || err == nil && got != of {
+					t.Errorf("client %v, error %v, want %v", got, err, tc.want)
+				}
+				c.release(first)
+				c.release(second)
+			})
+		})
+	}
+}
+
 // Clients in use are asked to stop, also replaced ones, and are awaited. Others are closed.
 func TestStopper(t *testing.T) {
 	t.Parallel()

@@ -276,11 +276,12 @@ func (e *entry[C]) failure() error {
 	}
 }
 
-// wait returns the client once it is created, or the error of creating it.
+// wait returns the client once it is created, or the error of creating it. One that get returned and that ends before wait does is as one that
+// ends in use: it may have been replaced only, and still work. Only one that ended within a second of its creation is refused.
 func (e *entry[C]) wait(ctx context.Context) (client C, err error) {
 	select {
 	case <-e.ready:
-		if e.ended() {
+		if e.ended() && time.Since(e.at) < errorBackoff {
 			return client, errEnded
 		}
 		return e.client, e.err

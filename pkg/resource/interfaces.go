@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
@@ -233,8 +234,9 @@ type Kinds interface {
 	Check(ctx context.Context, c client.Reader, of schema.GroupKind) error
 	// CheckClass is Check for the kind of a class, and for its template.
 	CheckClass(ctx context.Context, c client.Client, class Class) error
-	// Definer returns an empty object of the kind that defines these.
-	Definer() client.Object
+	// Definer returns an empty object of the kind that defines these, and a predicate for the events of such objects that change what Check
+	// and CheckClass return.
+	Definer() (client.Object, predicate.Predicate)
 	// Group returns the group of the kinds that an object defines.
 	Group(definer client.Object) string
 }

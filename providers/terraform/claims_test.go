@@ -205,6 +205,7 @@ func TestClaims(t *testing.T) {
 		s.shows(t, first, xpv1.ReasonAvailable)
 		s.connects(t, first)
 	})
+	t.Run("what changes about processes has no class checked again", func(t *testing.T) { s.ignores(t, of, class) })
 	mg := s.managedOf(first)
 	t.Run("what is bound is deleted by its claim only (N39)", func(t *testing.T) {
 		if err := s.Client.Delete(t.Context(), mg.DeepCopy()); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
@@ -231,6 +232,39 @@ func TestClaims(t *testing.T) {
 		s.must(s.Client.Delete(t.Context(), foreign))
 		s.Eventually(t, "the claim is gone", testkit.Gone(s.Client, foreign))
 	})
+}
+
+// ignores counts how often templates of classes are checked while the TerraformProvider shows other processes, and until it is not ready.
+func (s *stage) ignores(t *testing.T, of *v1alpha1.TerraformProvider, class *v1alpha1.TerraformClass) {
+	status := func(change func(*v1alpha1.TerraformProviderStatus)) {
+		s.must(s.Client.Get(t.Context(), client.ObjectKeyFromObject(of), of))
+		before := of.DeepCopy()
+		change(&of.Status)
+		s.must(s.Client.Status().Patch(t.Context(), of, client.MergeFrom(before)))
+	}
+	before, same := s.dryRuns.Load(), 0
+	s.Eventually(t, "the classes have settled", func(context.Context) error {
+		if now := s.dryRuns.Load(); now != before {
+			before, same = now, 0
+		}
+		if same++; same < 10 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	for memory := range int64(10) {
+		status(func(s *v1alpha1.TerraformProviderStatus) {
+			s.Processes = []v1alpha1.Process{{Kind: "ProviderConfig", Name: "other", State: "Running", MemoryBytes: memory}}
+		})
+	}
+	ready := of.GetCondition(xpv1.TypeReady)
+	status(func(s *v1alpha1.TerraformProviderStatus) { s.SetConditions(xpv1.Unavailable()) })
+	s.shows(t, class, "KindNotServed", "is not ready")
+	if now := s.dryRuns.Load(); now != before {
+		t.Errorf("templates were checked %d times", now-before)
+	}
+	status(func(s *v1alpha1.TerraformProviderStatus) { s.SetConditions(ready) })
+	s.shows(t, class, xpv1.ReasonAvailable)
 }
 
 // refusals creates claims that get nothing, and says why.

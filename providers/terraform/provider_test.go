@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,12 +75,18 @@ type stage struct {
 	folder string // of what exists outside
 	run    func() (stop func())
 	stop   func() // in tests that start the controllers more than once
+	// dryRuns counts the objects of its kinds that controllers created in dry runs.
+	dryRuns atomic.Int64
 }
 
 func newStage(t *testing.T, folders ...string) *stage {
 	t.Helper()
 	return newStageWith(t, "reef", controller.Options{Folders: folders})
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // newStageWith returns a stage whose TerraformProvider has a name that begins with that of its binary. Its controllers are those of more providers,
 // too.
@@ -108,6 +116,14 @@ func newStageWith(t *testing.T, name string, o controller.Options, more ...provi
 	s.InForce(t, s.name, "", rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"terraformproviders"}, Verbs: []string{"list"}})
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost && r.URL.Query().Get("dryRun") != "" && strings.Contains(r.URL.Path, s.name+".tf.") {
+				s.dryRuns.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
 	s.run = func() func() {
 		scheme := runtime.NewScheme()
 		s.must(clientgoscheme.AddToScheme(scheme))

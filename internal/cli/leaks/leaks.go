@@ -32,7 +32,7 @@ type leak struct {
 	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
 	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
-	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels; empty for Terraform kinds
+	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels; empty for Terraform kinds, see --help
 	Message   string            `json:"message"` // of condition Synced: what to do
 }
 
@@ -46,7 +46,8 @@ func New(providers []provider.Provider, std command.Streams, folder *datadir.Fla
 
 CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
 
-  1. Look in the external system for a resource that was created at about that time, or has these labels. Those of Terraform kinds have none:
+  1. Look in the external system for a resource that was created at about that time, or has these labels. Those of Terraform kinds have only
+     label bowline-uid with the UID of the object, and only if their type has ownership in spec.typeSettings of the TerraformProvider. Without it,
      look for the name or other settings of the object.
   2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
      Of several, keep one in this way, and delete the others there.
@@ -117,7 +118,7 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 		return leak{}, false
 	}
 	kind, labels := o.GroupVersionKind().GroupKind(), map[string]string{}
-	if !kinds.IsGroup(kind.Group) { // Terraform providers set no labels of their own accord
+	if !kinds.IsGroup(kind.Group) { // which types have ownership in spec.typeSettings is not known here
 		labels = externalLabels(o)
 	}
 	since := status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()

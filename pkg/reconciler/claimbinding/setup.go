@@ -45,7 +45,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	}
 	b := builder.ControllerManagedBy(mgr)
 	if r.kinds != nil {
-		b = b.Watches(r.kinds.Definer(), handler.EnqueueRequestsFromMapFunc(r.defined)).
+		definer, redefines := r.kinds.Definer()
+		b = b.Watches(definer, handler.EnqueueRequestsFromMapFunc(r.defined), builder.WithPredicates(redefines)).
 			Watches(r.newClass(), &handler.EnqueueRequestForObject{}, builder.WithPredicates(besidesStatus()))
 	} else {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim); err != nil {

@@ -119,9 +119,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: changesReadiness}))
 	}
 	if r.kinds != nil {
-		b = b.Watches(r.kinds.Definer(), r.enqueue(func(class, definer client.Object) bool {
+		definer, redefines := r.kinds.Definer()
+		b = b.Watches(definer, r.enqueue(func(class, definer client.Object) bool {
 			return class.(resource.KindedClass).GetManagedKind().Group == r.kinds.Group(definer)
-		}))
+		}), builder.WithPredicates(redefines))
 	}
 	return r.watches.Build(mgr, b, r)
 }

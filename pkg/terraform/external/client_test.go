@@ -219,6 +219,39 @@ func TestDrift(t *testing.T) {
 	})
 }
 
+// What another object has is neither changed nor deleted by one that names it, unless a person says so.
+func TestAdoption(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north, south := s.berth("north", 2), s.berth("south", 3)
+		s.create(north)
+		s.ready(north)
+		meta.SetExternalName(south, meta.GetExternalName(north))
+		watcher := s.object("Berth", "watcher", map[string]any{"managementPolicies": []any{"Observe"},
+			"forProvider": map[string]any{"name": "north", "size": int64(3)}})
+		meta.SetExternalName(watcher, meta.GetExternalName(north))
+		s.create(south, watcher)
+		s.waits(south, failure.ExternalNameTaken, "belongs to Berth /north")
+		s.ready(watcher)
+		s.edit(watcher, func(o map[string]any) { set(o, []any{"*"}, "spec", "managementPolicies") })
+		s.waits(watcher, failure.ExternalNameTaken, "belongs to Berth /north")
+		s.delete(south)
+		s.gone(south)
+		if s.calls("update") != 0 || s.calls("delete") != 0 {
+			t.Errorf("it was changed: there is %v", s.files("berth"))
+		}
+		s.edit(north, func(map[string]any) {
+			annotations := north.GetAnnotations()
+			annotations[meta.AnnotationKeyOrphanOnDelete] = "true"
+			north.SetAnnotations(annotations)
+		})
+		s.delete(north)
+		s.gone(north)
+		s.ready(watcher)
+		s.hasSize(meta.GetExternalName(watcher), 3)
+	})
+}
+
 // An existing resource is observed by its import id, and nothing is changed about it.
 func TestObserveOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {

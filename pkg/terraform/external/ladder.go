@@ -104,12 +104,12 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 	}
 	name := c.nameOf(mg, found.Value)
 	if !labelled {
-		other, err := c.Store.Other(ctx, mg.GetUID(), name, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+		other, _, err := c.Store.Other(ctx, mg.GetUID(), name, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
 		if err != nil {
 			return "", err
 		}
 		if other != "" {
-			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to object %s", stored.ImportID, other), nil)
+			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to %s", stored.ImportID, other), nil)
 		}
 	}
 	c.recovered = true

@@ -5,15 +5,19 @@ package external
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
@@ -83,6 +87,44 @@ func (c *client) label(mg resource.Managed, config, prior cty.Value) (cty.Value,
 		return config, invalid(fmt.Errorf("spec.forProvider.%s cannot be set, and Bowline writes the owner there: declare what it is in", declared))
 	}
 	return labelled, nil
+}
+
+// onlyObserves is true for objects whose policies permit no change of what exists.
+func onlyObserves(mg resource.Managed) bool {
+	policies := mg.GetManagementPolicies()
+	return !policies.AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
+}
+
+// adopted stores the state of what an object adopts, or only observes. What another object has is not adopted without a person's permission:
+// both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
+func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {
+	owner, uid, err := c.ownerOf(ctx, mg, s.Value)
+	switch {
+	case err != nil:
+		return c.NoState(), err
+	case owner == "" || mg.GetAnnotations()[meta.AnnotationKeyTakeOverFrom] == uid:
+		return s, c.save(ctx, mg, meta.GetExternalName(mg), s, false, false)
+	case meta.WasDeleted(mg):
+		return c.NoState(), nil
+	}
+	message := fmt.Sprintf("%s %q belongs to %s: set the annotation %s to another one, or observe it only, by spec.managementPolicies: [Observe]; to take "+
+		"it over with its data, orphan or delete that object, or set the annotation %s to %s", c.Name, meta.GetExternalName(mg), owner,
+		meta.AnnotationKeyExternalName, meta.AnnotationKeyTakeOverFrom, uid)
+	return c.NoState(), failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
+}
+
+// ownerOf returns the other object that has an external resource, with its UID, for one that may change it. It is empty for none.
+func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Value) (owner, uid string, err error) {
+	if onlyObserves(mg) {
+		return "", "", nil
+	}
+	if at := c.settings.Load().owner; at != nil {
+		label := labelsAt(value, at)[meta.ExternalLabelUID]
+		if label != cty.NilVal && label.IsKnown() && !label.IsNull() && label.AsString() != "" && !c.isLabelled(mg, value) {
+			return "the object with UID " + label.AsString(), label.AsString(), nil
+		}
+	}
+	return c.Store.Other(ctx, mg.GetUID(), c.nameOf(mg, value), c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
 }
 
 // isLabelled is true for a resource with the UID of the object in the field for ownership labels.

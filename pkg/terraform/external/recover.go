@@ -38,7 +38,11 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	case stored.Empty():
 		return c.NoState(), nil
 	}
-	return c.upgraded(ctx, stored)
+	known, err := c.upgraded(ctx, stored)
+	if err != nil || !stored.Observed || onlyObserves(mg) {
+		return known, err
+	}
+	return c.adopted(ctx, mg, known) // it was only observed so far
 }
 
 // lostState is the error of an object whose state is gone. It may have had secrets that nothing else has, so that a person has to decide.
@@ -60,7 +64,7 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 	if err != nil || s.Value.IsNull() {
 		return c.NoState(), called("importing", err)
 	}
-	return s, c.save(ctx, mg, meta.GetExternalName(mg), s, false, false)
+	return c.adopted(ctx, mg, s)
 }
 
 // FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is

@@ -12,12 +12,12 @@ import (
 
 	kube "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	api "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -31,48 +31,53 @@ const ReasonWarning event.Reason = "ProviderWarning"
 // mostWarnings are reported of one generation of an object.
 const mostWarnings = 10
 
+// mostWarned is of how many objects, and of how many configurations, a reporter knows what it reported. It forgets those first that had no
+// warning for the longest time, as those that are gone, however they went.
+const mostWarned = 10000
+
 // warned are the warnings that were reported of objects, or of configurations: each once for a generation of its object.
 type warned[K, V comparable] struct {
-	mu  sync.Mutex
-	of  map[K]V // what is present
-	all map[K]map[string]bool
+	mu   sync.Mutex
+	last *lru.Cache // of *reported[V] by K
 }
+
+// reported are the warnings of one generation.
+type reported[V comparable] struct {
+	generation V
+	texts      map[string]bool
+}
+
+func newWarned[K, V comparable](most int) *warned[K, V] { return &warned[K, V]{last: lru.New(most)} }
 
 // news is true for a text that was not reported yet.
 func (w *warned[K, V]) news(key K, generation V, text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.of == nil {
-		w.of, w.all = map[K]V{}, map[K]map[string]bool{}
+	found, _ := w.last.Get(key)
+	of, ok := found.(*reported[V])
+	if !ok || of.generation != generation {
+		of = &reported[V]{generation, map[string]bool{}}
+		w.last.Add(key, of)
 	}
-	if w.all[key] == nil || w.of[key] != generation {
-		w.of[key], w.all[key] = generation, map[string]bool{}
-	}
-	if w.all[key][text] || len(w.all[key]) >= mostWarnings {
+	if of.texts[text] || len(of.texts) >= mostWarnings {
 		return false
 	}
-	w.all[key][text] = true
+	of.texts[text] = true
 	return true
-}
-
-func (w *warned[K, V]) forget(key K) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.of, key)
-	delete(w.all, key)
 }
 
 // A reporter writes warnings of the provider as events.
 type reporter struct {
-	objects  warned[types.UID, int64]
-	configs  warned[limits.Key, limits.Version]
+	objects  *warned[types.UID, int64]
+	configs  *warned[limits.Key, limits.Version]
 	reader   api.Client
 	recorder event.Recorder // nil for plans, which write nothing
 }
 
 func newReporter(s *provider.Setup, plans bool) *reporter {
 	mgr := s.Manager()
-	r := &reporter{reader: unstructured.ClientOf(mgr)}
+	r := &reporter{reader: unstructured.ClientOf(mgr), objects: newWarned[types.UID, int64](mostWarned),
+		configs: newWarned[limits.Key, limits.Version](mostWarned)}
 	if !plans {
 		r.recorder = event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")
 	}
@@ -122,9 +127,6 @@ func (c *client) Disconnect(ctx context.Context) error {
 				c.reporter.emit(ctx, c.object, text)
 			}
 		}
-	}
-	if meta.WasDeleted(c.object) && c.found.Value.IsNull() {
-		c.reporter.objects.forget(c.object.GetUID())
 	}
 	return nil
 }

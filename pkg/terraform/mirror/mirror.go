@@ -208,8 +208,14 @@ func (m *mirror) get(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 }
 
 // withoutPorts leaves the addresses out of an error, since each connection has another port of ours, and the message of a condition must not
-// change with each attempt.
+// change with each attempt. That of a resolver's timeout has the port, too.
 func withoutPorts(err error) error {
+	if of, ok := errors.AsType[*net.DNSError](err); ok {
+		if of.IsNotFound {
+			return fmt.Errorf("no DNS server knows the host %s", of.Name)
+		}
+		return fmt.Errorf("the DNS servers do not resolve the host %s", of.Name)
+	}
 	if of, ok := errors.AsType[*net.OpError](err); ok {
 		return fmt.Errorf("%s: %w", of.Op, of.Err)
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ const (
 	keyTainted  = "tainted"
 	keyCreates  = "creating"
 	keyReplaces = "replacing"
+	keyObserved = "observed"
 	keyImportID = "importID"
 	keyAbsent   = "absentBefore"
 	keyMissing  = "missingSince"
@@ -69,6 +71,7 @@ type State struct {
 	Tainted       bool   // its creation failed in part
 	Creating      string // the journal that notes the answer to a creation that began; empty for none
 	Replacing     bool   // it is, or was, deleted in order to create another one
+	Observed      bool   // the object does not change it
 
 	// ImportID is that of what the creation makes; empty if it is not known beforehand. AbsentBefore is true if nothing had it before.
 	ImportID     string
@@ -217,22 +220,38 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	return err
 }
 
-// Other returns an object, with its kind, whose state has an external resource of a name, where the kind is one of a resource in some groups. It
-// is empty if there is none but the object itself. Each call lists the states of these kinds.
-func (s *Store) Other(ctx context.Context, than types.UID, name, resource string, groups ...string) (string, error) {
+// Other returns an object, with its kind and its UID, that has an external resource of a name and does not only observe it, where the kind is
+// one of a resource in some groups. Both are empty if there is none but the object itself. Each call lists the states of these kinds.
+func (s *Store) Other(ctx context.Context, than types.UID, name, resource string, groups ...string) (object, uid string, err error) {
 	for _, group := range groups {
 		all := &corev1.SecretList{}
 		of := client.MatchingLabels{LabelKeyKind: schema.GroupResource{Group: group, Resource: resource}.String(), LabelKeyEmpty: "false"}
 		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), of); err != nil {
-			return "", failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
+			return "", "", failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
 		}
 		for _, secret := range all.Items {
-			if string(secret.Data[keyName]) == name && secret.Name != NamePrefix+string(than) {
-				return secret.Annotations[AnnotationKeyKind] + " " + secret.Annotations[AnnotationKeyObject], nil
+			uid := strings.TrimPrefix(secret.Name, NamePrefix)
+			if string(secret.Data[keyName]) != name || uid == string(than) || secret.Data[keyObserved] != nil {
+				continue
+			}
+			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
+				return secret.Annotations[AnnotationKeyKind] + " " + secret.Annotations[AnnotationKeyObject], uid, err
 			}
 		}
 	}
-	return "", nil
+	return "", "", nil
+}
+
+// exists is true if the object of a state exists: states of others are kept for a while, or until a person looks at them.
+func (s *Store) exists(ctx context.Context, state *corev1.Secret, uid string) (bool, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(state.Annotations[AnnotationKeyAPIVersion], state.Annotations[AnnotationKeyKind]))
+	namespace, name, _ := strings.Cut(state.Annotations[AnnotationKeyObject], "/")
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, failure.With(failure.InternalError, fmt.Errorf("looking for the object of a state: %w", err))
+	}
+	return err == nil && string(object.UID) == uid, nil
 }
 
 // Forget drops what the store knows of an object that is gone, and deletes its Secret.
@@ -265,6 +284,9 @@ func encode(s *State) map[string][]byte {
 	if s.Replacing {
 		data[keyReplaces] = []byte("true")
 	}
+	if s.Observed {
+		data[keyObserved] = []byte("true")
+	}
 	if s.ImportID != "" {
 		data[keyImportID] = []byte(s.ImportID)
 	}
@@ -284,8 +306,8 @@ func decode(secret *corev1.Secret) (*State, error) {
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
-		Replacing: string(secret.Data[keyReplaces]) == "true",
-		ImportID:  string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true"}
+		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
+		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true"}
 	if since, has := secret.Data[keyMissing]; has {
 		if s.MissingSince, err = time.Parse(time.RFC3339Nano, string(since)); err != nil {
 			return nil, fmt.Errorf("key %s is no time", keyMissing)

@@ -11,10 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -56,7 +59,25 @@ func providerOf(of schema.GroupKind) (name string, ok bool) {
 }
 
 // Definer satisfies resource.Kinds.
-func (claimedKinds) Definer() client.Object { return &v1alpha1.TerraformProvider{} }
+func (claimedKinds) Definer() (client.Object, predicate.Predicate) {
+	return &v1alpha1.TerraformProvider{}, predicate.Funcs{UpdateFunc: redefines}
+}
+
+// redefines leaves out updates that change nothing about the kinds, as those of processes, which are many.
+func redefines(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*v1alpha1.TerraformProvider)
+	after, both := e.ObjectNew.(*v1alpha1.TerraformProvider)
+	return ok && both && (before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+		!equality.Semantic.DeepEqual(defined(before), defined(after)))
+}
+
+// defined is the part of a status that depends on the kinds and their schemas.
+func defined(of *v1alpha1.TerraformProvider) (s v1alpha1.TerraformProviderStatus) {
+	ready := of.GetCondition(xpv1.TypeReady)
+	s.Binary, s.Version, s.Available, s.Kinds = of.Status.Binary, of.Status.Version, of.Status.Available, of.Status.Kinds
+	s.Conditions = []xpv1.Condition{{Status: ready.Status, Reason: ready.Reason, ObservedGeneration: ready.ObservedGeneration}}
+	return s
+}
 
 // Group satisfies resource.Kinds.
 func (claimedKinds) Group(definer client.Object) string {
