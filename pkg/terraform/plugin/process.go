@@ -28,6 +28,8 @@ const (
 	startTimeout = time.Minute
 	// endTimeout is how long a process that was asked to end may take.
 	endTimeout = 5 * time.Second
+	// mostOfLine is how many bytes the line may have by which a process tells where it listens, with the certificate of its connection.
+	mostOfLine = 4 << 10
 )
 
 // inherited are the variables of this process that those of providers get: how to reach the network, and where programs are.
@@ -173,7 +175,7 @@ func (p *Process) firstLine(ctx context.Context, stdout io.Reader) (string, erro
 	}
 	done := make(chan read, 1)
 	go func() {
-		line, err := bufio.NewReaderSize(stdout, 16).ReadString('\n')
+		line, err := bufio.NewReaderSize(io.LimitReader(stdout, mostOfLine), 16).ReadString('\n')
 		done <- read{line, err}
 	}()
 	select {
