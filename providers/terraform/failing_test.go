@@ -99,6 +99,36 @@ func TestFailingBinary(t *testing.T) {
 	}
 }
 
+// Settings without an effect are reported, also by the next controllers, and keep no object from being served.
+func TestSettingsWithoutEffect(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, mirror.Providers(t))
+	stop := s.run()
+	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth"},
+		TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", ConnectionKeys: []string{"endpoint", "hostname"}}}})
+	s.unready(of, "there is no hostname")
+	if len(of.Status.Kinds) != 1 {
+		t.Errorf("status has the kinds %v", of.Status.Kinds)
+	}
+	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	berth := s.object("Berth", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.must(s.Client.Create(t.Context(), berth))
+	s.becomes(berth, xpv1.TypeReady)
+	stop()
+
+	s.run()
+	before := of.DeepCopy()
+	of.Spec.TypeSettings = append(of.Spec.TypeSettings, v1alpha1.TypeSettings{Type: "reef_anchor"})
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.unready(of, "spec.typeSettings has reef_anchor")
+	s.must(s.Client.Delete(t.Context(), berth))
+	s.gone(berth)
+	before = of.DeepCopy()
+	of.Spec.TypeSettings = nil
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.ready(of)
+}
+
 // unready waits until a TerraformProvider says of its last change that it is not ready, with a message that contains a text.
 func (s *stage) unready(of *v1alpha1.TerraformProvider, text string) {
 	s.t.Helper()

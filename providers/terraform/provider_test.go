@@ -294,6 +294,10 @@ func TestWrongProviders(t *testing.T) {
 		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
 			TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", ImportID: importID, Ownership: ownership}}}
 	}
+	unused := func(of string, keys ...string) v1alpha1.TerraformProviderSpec {
+		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
+			TypeSettings: []v1alpha1.TypeSettings{{Type: of, ConnectionKeys: keys}}}
+	}
 	for wrong, settings := range map[string]v1alpha1.TypeSettings{
 		"no field":           {ImportID: "north"},
 		"an open brace":      {ImportID: "{name"},
@@ -325,6 +329,9 @@ func TestWrongProviders(t *testing.T) {
 		{"no such type", "no resource type reef_boat", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_boat"}}},
 		{"an import id without such a field", "resource type reef_berth: importID {title} of spec.typeSettings: there is no field title", with("{title}", "")},
 		{"an import id with a secret", "field passwordSecretRef is a secret", with("{passwordSecretRef}", "")},
+		{"settings of a type that is not served", "spec.typeSettings has reef_anchor, and spec.types serves only reef_berth", unused("reef_anchor")},
+		{"a connection key that the type lacks", "resource type reef_berth: connectionKeys of spec.typeSettings: there is no hostname, but ",
+			unused("reef_berth", "endpoint", "hostname")},
 		{"ownership in a text", "ownership of spec.typeSettings: field name is no map of texts", with("{name}", "name")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"regexp"
@@ -109,6 +110,43 @@ func Connection(b *schema.Block, state cty.Value, also ...string) map[string][]b
 		}
 	})
 	return details
+}
+
+// CheckConnectionKey returns an error for a key that Connection finds in no state of a block.
+func CheckConnectionKey(b *schema.Block, key string) error {
+	s, at := shapeOfBlock(b), ""
+	for name := range strings.SplitSeq(key, ".") {
+		switch s.form {
+		case object:
+			f, ok := s.field(func(f field) bool { return f.plainName() == name && !f.writeOnly })
+			if !ok {
+				return fmt.Errorf("there is no %s, but %s", key, strings.Join(s.connectionKeys(at), ", "))
+			}
+			s = f.shape
+		case mapping, dynamic: // whose keys no schema has
+			return nil
+		case scalar:
+			return fmt.Errorf("there is no %s: %s has no fields", key, at)
+		default:
+			i, err := strconv.ParseUint(name, 10, 31)
+			if err != nil {
+				return fmt.Errorf("there is no %s: %s is a list, so write the number of an element, such as %s.0", key, at, at)
+			}
+			s = s.element(cty.NumberUIntVal(i))
+		}
+		at = strings.TrimPrefix(at+"."+name, ".")
+	}
+	return nil
+}
+
+// connectionKeys returns those of the fields of an object at a key.
+func (s shape) connectionKeys(at string) (keys []string) {
+	for _, f := range s.fields() {
+		if !f.writeOnly {
+			keys = append(keys, strings.TrimPrefix(at+"."+f.plainName(), "."))
+		}
+	}
+	return keys
 }
 
 func eachText(s shape, v cty.Value, key string, secret bool, do func(key, text string, secret bool)) {

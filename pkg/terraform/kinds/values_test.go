@@ -287,6 +287,24 @@ func TestConnection(t *testing.T) {
 	}
 }
 
+// A key that no state can have is told from those that some have.
+func TestCheckConnectionKey(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"maxSize": "", "password": "", "limits": "", "limits.maxAge": "", "limits.zones.0": "", "tags.example.org/team": "", "ingress.0.authToken": "",
+		"max_size":          "there is no max_size, but ",
+		"passwordSecretRef": "there is no passwordSecretRef, but ",
+		"limits.age":        "there is no limits.age, but limits.maxAge, limits.zones",
+		"maxSize.unit":      "there is no maxSize.unit: maxSize has no fields",
+		"ingress.authToken": "there is no ingress.authToken: ingress is a list, so write the number of an element, such as ingress.0",
+	} {
+		err := kinds.CheckConnectionKey(berth(), key)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", key, err, want)
+		}
+	}
+}
+
 func TestConnectionHasAllOfASecretObject(t *testing.T) {
 	t.Parallel()
 	b := &schema.Block{Attributes: []*schema.Attribute{

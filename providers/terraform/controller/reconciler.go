@@ -106,6 +106,7 @@ type served struct {
 	serves bool   // all kinds that there were, if only to say that there is no binary
 	of     string // what status was made of
 	status v1alpha1.TerraformProviderStatus
+	wrong  error   // about settings without an effect, beside which the types are served
 	failed attempt // the last one to read the schemas; empty after one that succeeded
 }
 
@@ -187,7 +188,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		ready = xpv1.Unavailable().WithMessage(err.Error())
-	} else {
+	}
+	if status.Binary != "" { // else it goes on as it was
 		status.Conditions = of.Status.Conditions
 		of.Status = status
 	}
@@ -247,8 +249,9 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 	return "", nil
 }
 
-// serve has this process serve the resource types, and returns what there is then. If it cannot, what it served before it goes on to serve; if
-// it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing keeps them as declared.
+// serve has this process serve the resource types, and returns what there is then: a status without a binary if it cannot. What it served before
+// it goes on to serve then; if it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing
+// keeps them as declared.
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
 	now := r.serving[tp.Name]
 	if now == nil {
@@ -284,7 +287,7 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 		of += fmt.Sprint(settings.Type, typeSettingsOf(tp, settings.Type))
 	}
 	if now.of == of {
-		return now.status, nil
+		return now.status, now.wrong
 	}
 	schemas, protocol, err := now.read(ctx, of, found.path, tp.Spec.Types)
 	if err != nil {
@@ -295,8 +298,8 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 	}
 	now.use(&processes.Binary{Path: found.path, Schemas: schemas})
 	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
-	now.of, now.status = of, status
-	return status, nil
+	now.of, now.status, now.wrong = of, status, checkSettings(tp, schemas)
+	return status, now.wrong
 }
 
 // use has processes start from a binary, or none.
@@ -466,18 +469,4 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		return status, err
 	}
 	return status, r.begin(now, p, rows, definitions)
-}
-
-func typeSettingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
-	for _, of := range tp.Spec.TypeSettings {
-		if of.Type != resourceType {
-			continue
-		}
-		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
-		if of.AbsentAfter != nil {
-			settings.AbsentAfter = of.AbsentAfter.Duration
-		}
-		return settings
-	}
-	return external.TypeSettings{}
 }
