@@ -185,14 +185,11 @@ const mostLevels = 100
 
 // deeper is true for a value that has more levels of lists and objects.
 func deeper(from any, than int) bool {
-	is := func(value any) bool { return deeper(value, than-1) }
-	switch v := from.(type) {
-	case map[string]any:
-		return than == 0 || slices.ContainsFunc(slices.Collect(maps.Values(v)), is)
-	case []any:
-		return than == 0 || slices.ContainsFunc(v, is)
+	items, has := from.([]any)
+	if fields, isObject := from.(map[string]any); isObject {
+		items, has = slices.Collect(maps.Values(fields)), true
 	}
-	return false
+	return has && (than == 0 || slices.ContainsFunc(items, func(item any) bool { return deeper(item, than-1) }))
 }
 
 // implied returns a value of any type.

@@ -116,37 +116,29 @@ func Connection(b *schema.Block, state cty.Value, also ...string) map[string][]b
 func CheckConnectionKey(b *schema.Block, key string) error {
 	s, at := shapeOfBlock(b), ""
 	for name := range strings.SplitSeq(key, ".") {
-		switch s.form {
-		case object:
-			f, ok := s.field(func(f field) bool { return f.plainName() == name && !f.writeOnly })
-			if !ok {
-				return fmt.Errorf("there is no %s, but %s", key, strings.Join(s.connectionKeys(at), ", "))
+		number, err := strconv.ParseUint(name, 10, 31)
+		switch {
+		case s.form == object:
+			fields := slices.DeleteFunc(s.fields(), func(f field) bool { return f.writeOnly })
+			i := slices.IndexFunc(fields, func(f field) bool { return f.plainName() == name })
+			if i < 0 {
+				var keys []string
+				for _, f := range fields {
+					keys = append(keys, strings.TrimPrefix(at+"."+f.plainName(), "."))
+				}
+				return fmt.Errorf("there is no %s, but %s", key, strings.Join(keys, ", "))
 			}
-			s = f.shape
-		case mapping, dynamic: // whose keys no schema has
+			s = fields[i].shape
+		case s.form == mapping || s.form == dynamic: // whose keys no schema has
 			return nil
-		case scalar:
-			return fmt.Errorf("there is no %s: %s has no fields", key, at)
+		case s.form == scalar || err != nil:
+			return fmt.Errorf("there is no %s: %s has no fields, and elements of lists are numbers, such as %s.0", key, at, at)
 		default:
-			i, err := strconv.ParseUint(name, 10, 31)
-			if err != nil {
-				return fmt.Errorf("there is no %s: %s is a list, so write the number of an element, such as %s.0", key, at, at)
-			}
-			s = s.element(cty.NumberUIntVal(i))
+			s = s.element(cty.NumberUIntVal(number))
 		}
 		at = strings.TrimPrefix(at+"."+name, ".")
 	}
 	return nil
-}
-
-// connectionKeys returns those of the fields of an object at a key.
-func (s shape) connectionKeys(at string) (keys []string) {
-	for _, f := range s.fields() {
-		if !f.writeOnly {
-			keys = append(keys, strings.TrimPrefix(at+"."+f.plainName(), "."))
-		}
-	}
-	return keys
 }
 
 func eachText(s shape, v cty.Value, key string, secret bool, do func(key, text string, secret bool)) {

@@ -322,7 +322,7 @@ func TestCheckConnectionKey(t *testing.T) {
 		"passwordSecretRef": "there is no passwordSecretRef, but ",
 		"limits.age":        "there is no limits.age, but limits.maxAge, limits.zones",
 		"maxSize.unit":      "there is no maxSize.unit: maxSize has no fields",
-		"ingress.authToken": "there is no ingress.authToken: ingress is a list, so write the number of an element, such as ingress.0",
+		"ingress.authToken": "there is no ingress.authToken: ingress has no fields, and elements of lists are numbers, such as ingress.0",
 	} {
 		err := kinds.CheckConnectionKey(berth(), key)
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
