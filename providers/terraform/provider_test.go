@@ -23,7 +23,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -129,7 +128,7 @@ func newStageWith(t *testing.T, name string, o controller.Options, more ...provi
 		s.must(clientgoscheme.AddToScheme(scheme))
 		s.must(apis.AddToScheme(scheme))
 		own := managed.CacheOptions() // and only what is of this test
-		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.name)}
+		own.ByObject[&v1alpha1.TerraformProvider{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"stage": s.name})}
 		own.ByObject[&v1alpha1.TerraformClass{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"stage": s.name})}
 		own.DefaultNamespaces = map[string]cache.Config{s.Namespace: {}}
 		return controlplanetest.RunManager(t, config, ctrl.Options{Scheme: scheme, Cache: own, NewCache: claim.NewCache}, func(mgr ctrl.Manager) error {
@@ -162,7 +161,12 @@ func (s *stage) must(err error) {
 
 func (s *stage) provider(spec v1alpha1.TerraformProviderSpec) *v1alpha1.TerraformProvider {
 	s.t.Helper()
-	of := &v1alpha1.TerraformProvider{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: spec}
+	return s.providerNamed(s.name, spec)
+}
+
+func (s *stage) providerNamed(name string, spec v1alpha1.TerraformProviderSpec) *v1alpha1.TerraformProvider {
+	s.t.Helper()
+	of := &v1alpha1.TerraformProvider{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"stage": s.name}}, Spec: spec}
 	s.must(s.Client.Create(s.t.Context(), of))
 	s.t.Cleanup(func() { _ = s.Client.Delete(context.Background(), of) })
 	return of
@@ -306,6 +310,10 @@ func TestWrongProviders(t *testing.T) {
 		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
 			TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", ImportID: importID, Ownership: ownership}}}
 	}
+	unused := func(of string, keys ...string) v1alpha1.TerraformProviderSpec {
+		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
+			TypeSettings: []v1alpha1.TypeSettings{{Type: of, ConnectionKeys: keys}}}
+	}
 	for wrong, settings := range map[string]v1alpha1.TypeSettings{
 		"no field":           {ImportID: "north"},
 		"an open brace":      {ImportID: "{name"},
@@ -337,19 +345,16 @@ func TestWrongProviders(t *testing.T) {
 		{"no such type", "no resource type reef_boat", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_boat"}}},
 		{"an import id without such a field", "resource type reef_berth: importID {title} of spec.typeSettings: there is no field title", with("{title}", "")},
 		{"an import id with a secret", "field passwordSecretRef is a secret", with("{passwordSecretRef}", "")},
+		{"settings of a type that is not served", "spec.typeSettings has reef_anchor, and spec.types serves only reef_berth", unused("reef_anchor")},
+		{"a connection key that the type lacks", "resource type reef_berth: connectionKeys of spec.typeSettings: there is no hostname, but ",
+			unused("reef_berth", "endpoint", "hostname")},
 		{"ownership in a text", "ownership of spec.typeSettings: field name is no map of texts", with("{name}", "name")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := of.DeepCopy()
 			of.Spec = tc.spec
 			s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
-			s.Eventually(t, "it says what is wrong", func(ctx context.Context) error {
-				s.must(s.Client.Get(ctx, client.ObjectKeyFromObject(of), of))
-				if c := of.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionFalse || c.ObservedGeneration != of.Generation || !strings.Contains(c.Message, tc.want) {
-					return fmt.Errorf("%s: %s", c.Status, c.Message)
-				}
-				return nil
-			})
+			s.unready(of, tc.want)
 		})
 	}
 	before := of.DeepCopy()

@@ -70,6 +70,9 @@ func (r *reader) value(s shape, at string, from any) cty.Value {
 	case scalar:
 		return r.scalar(s, at, from)
 	case dynamic:
+		if deeper(from, mostLevels) {
+			return r.fail(s, at, "is nested deeper than %d levels, which no provider handles: declare less", mostLevels)
+		}
 		return implied(from)
 	case object, mapping:
 		values, ok := from.(map[string]any)
@@ -175,6 +178,18 @@ func number(from any) cty.Value {
 	}
 	f, _ := from.(float64)
 	return cty.NumberFloatVal(f)
+}
+
+// mostLevels is how deep values of any type may be nested: types, and the messages that show them, grow with each level.
+const mostLevels = 100
+
+// deeper is true for a value that has more levels of lists and objects.
+func deeper(from any, than int) bool {
+	items, has := from.([]any)
+	if fields, isObject := from.(map[string]any); isObject {
+		items, has = slices.Collect(maps.Values(fields)), true
+	}
+	return has && (than == 0 || slices.ContainsFunc(items, func(item any) bool { return deeper(item, than-1) }))
 }
 
 // implied returns a value of any type.

@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"regexp"
@@ -109,6 +110,35 @@ func Connection(b *schema.Block, state cty.Value, also ...string) map[string][]b
 		}
 	})
 	return details
+}
+
+// CheckConnectionKey returns an error for a key that Connection finds in no state of a block.
+func CheckConnectionKey(b *schema.Block, key string) error {
+	s, at := shapeOfBlock(b), ""
+	for name := range strings.SplitSeq(key, ".") {
+		number, err := strconv.ParseUint(name, 10, 31)
+		switch {
+		case s.form == object:
+			fields := slices.DeleteFunc(s.fields(), func(f field) bool { return f.writeOnly })
+			i := slices.IndexFunc(fields, func(f field) bool { return f.plainName() == name })
+			if i < 0 {
+				var keys []string
+				for _, f := range fields {
+					keys = append(keys, strings.TrimPrefix(at+"."+f.plainName(), "."))
+				}
+				return fmt.Errorf("there is no %s, but %s", key, strings.Join(keys, ", "))
+			}
+			s = fields[i].shape
+		case s.form == mapping || s.form == dynamic: // whose keys no schema has
+			return nil
+		case s.form == scalar || err != nil:
+			return fmt.Errorf("there is no %s: %s has no fields, and elements of lists are numbers, such as %s.0", key, at, at)
+		default:
+			s = s.element(cty.NumberUIntVal(number))
+		}
+		at = strings.TrimPrefix(at+"."+name, ".")
+	}
+	return nil
 }
 
 func eachText(s shape, v cty.Value, key string, secret bool, do func(key, text string, secret bool)) {

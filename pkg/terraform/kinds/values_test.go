@@ -218,6 +218,32 @@ spec.forProvider.readyAt is no field: remove it, or see kubectl explain for the 
 	}
 }
 
+// Values of any type may be nested as deep as some limit, and the message about deeper ones does not have them.
+func TestConfigLimitsLevels(t *testing.T) {
+	t.Parallel()
+	tooDeep := "spec.forProvider.anything is nested deeper than 100 levels, which no provider handles: declare less"
+	for name, tc := range map[string]struct {
+		levels int
+		around func(any) any
+		want   string
+	}{
+		"100 lists":   {100, func(v any) any { return []any{"a", v} }, ""},
+		"101 lists":   {101, func(v any) any { return []any{"a", v} }, tooDeep},
+		"9000 lists":  {9000, func(v any) any { return []any{v} }, tooDeep},
+		"100 objects": {100, func(v any) any { return map[string]any{"a": v} }, ""},
+		"101 objects": {101, func(v any) any { return map[string]any{"a": v} }, tooDeep},
+	} {
+		var value any = "geheim"
+		for range tc.levels {
+			value = tc.around(value)
+		}
+		_, err := kinds.Config(berth(), "spec.forProvider", map[string]any{"anything": value}, lookup(nil))
+		if (err == nil) != (tc.want == "") || err != nil && err.Error() != tc.want {
+			t.Errorf("%s: error %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
 func TestCheckRequired(t *testing.T) {
 	t.Parallel()
 	config := configOf(t, berth(), map[string]any{"name": "b", "scaling": []any{map[string]any{"minSize": int64(1)}, map[string]any{}},
@@ -284,6 +310,24 @@ func TestConnection(t *testing.T) {
 		"limits.maxAge": "3", "limits.zones.0": "a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A key that no state can have is told from those that some have.
+func TestCheckConnectionKey(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"maxSize": "", "password": "", "limits": "", "limits.maxAge": "", "limits.zones.0": "", "tags.example.org/team": "", "ingress.0.authToken": "",
+		"max_size":          "there is no max_size, but ",
+		"passwordSecretRef": "there is no passwordSecretRef, but ",
+		"limits.age":        "there is no limits.age, but limits.maxAge, limits.zones",
+		"maxSize.unit":      "there is no maxSize.unit: maxSize has no fields",
+		"ingress.authToken": "there is no ingress.authToken: ingress has no fields, and elements of lists are numbers, such as ingress.0",
+	} {
+		err := kinds.CheckConnectionKey(berth(), key)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", key, err, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package plugin_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -221,6 +223,17 @@ func TestStop(t *testing.T) {
 func TestProcess(t *testing.T) {
 	t.Run("no provider", func(t *testing.T) {
 		if _, err := plugin.Start(t.Context(), plugin.Command{Path: "/bin/true"}); !errors.Is(err, wire.ErrNoPlugin) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a line without end", func(t *testing.T) {
+		endless := filepath.Join(t.TempDir(), "endless")
+		if err := os.WriteFile(endless, []byte("#!/bin/sh\nexec cat /dev/zero\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := plugin.Start(ctx, plugin.Command{Path: endless}); !errors.Is(err, wire.ErrNoPlugin) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -24,10 +24,12 @@ import (
 )
 
 const (
-	// startTimeout bounds how long a process may take until it answers: a large provider on a busy machine takes seconds.
+	// startTimeout is the default of Command.Timeout: a large provider on a busy machine takes seconds.
 	startTimeout = time.Minute
 	// endTimeout is how long a process that was asked to end may take.
 	endTimeout = 5 * time.Second
+	// mostOfLine is how many bytes the line may have by which a process tells where it listens, with the certificate of its connection.
+	mostOfLine = 4 << 10
 )
 
 // inherited are the variables of this process that those of providers get: how to reach the network, and where programs are.
@@ -42,6 +44,8 @@ type Command struct {
 	Files map[string][]byte
 	// Dir is the folder in which the process runs. Default: one of its own, which is removed after it.
 	Dir string
+	// Timeout bounds how long the process may take until it tells where it listens. Default: a minute.
+	Timeout time.Duration
 	// Outlives is true for a process that ends by itself some time after this one, whose end it sees at its standard input.
 	Outlives bool
 	// Output receives what the process prints. It may hold secrets. Default: nothing.
@@ -90,7 +94,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(failure.With(failure.InvalidSettings, fmt.Errorf("starting the provider: %w", err)), os.RemoveAll(folder), lock.Close())
 	}
-	line, err := p.firstLine(ctx, stdout)
+	line, err := p.firstLine(ctx, stdout, cmp.Or(c.Timeout, startTimeout))
 	if err == nil {
 		p.Conn, err = handshake.Dial(line)
 	}
@@ -164,8 +168,8 @@ func (p *Process) run() error {
 }
 
 // firstLine waits for the line by which the process tells where it listens.
-func (p *Process) firstLine(ctx context.Context, stdout io.Reader) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func (p *Process) firstLine(ctx context.Context, stdout io.Reader, timeout time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	type read struct {
 		line string
@@ -173,7 +177,7 @@ func (p *Process) firstLine(ctx context.Context, stdout io.Reader) (string, erro
 	}
 	done := make(chan read, 1)
 	go func() {
-		line, err := bufio.NewReaderSize(stdout, 16).ReadString('\n')
+		line, err := bufio.NewReaderSize(io.LimitReader(stdout, mostOfLine), 16).ReadString('\n')
 		done <- read{line, err}
 	}()
 	select {

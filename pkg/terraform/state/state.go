@@ -9,10 +9,13 @@
 package state
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
 const (
@@ -45,10 +49,14 @@ const (
 	AnnotationKeyObject     = "terraform.bowline.dev/object"
 )
 
-// The keys of the Secrets. keyState and keyPrivate are the provider's own.
+// mostPlain is the size of the largest value that is stored as it is, in bytes: the API server takes Secrets of 1 MiB at most.
+const mostPlain = 512 << 10
+
+// The keys of the Secrets. keyState and keyPrivate are the provider's own. A large value is compressed, with keyLarge instead of keyState.
 const (
 	keyName     = "externalName"
 	keyState    = "state"
+	keyLarge    = "state.gz"
 	keyPrivate  = "private"
 	keyIdentity = "identity"
 	keyVersion  = "schemaVersion"
@@ -266,7 +274,10 @@ func encode(s *State) map[string][]byte {
 	if s.Name != "" {
 		data[keyName] = []byte(s.Name)
 	}
-	if s.Value != nil {
+	switch {
+	case len(s.Value) > mostPlain:
+		data[keyLarge] = compress(s.Value)
+	case s.Value != nil:
 		data[keyState] = s.Value
 	}
 	if s.Private != nil {
@@ -313,11 +324,46 @@ func decode(secret *corev1.Secret) (*State, error) {
 			return nil, fmt.Errorf("key %s is no time", keyMissing)
 		}
 	}
-	if value, has := secret.Data[keyState]; has {
-		if !json.Valid(value) {
-			return nil, fmt.Errorf("key %s is no JSON", keyState)
-		}
-		s.Value = value
+	if s.Value, err = valueOf(secret); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// valueOf returns the value that a Secret has, nil for none.
+func valueOf(secret *corev1.Secret) (json.RawMessage, error) {
+	key := keyState
+	value, has := secret.Data[keyState]
+	if !has {
+		var compressed []byte
+		if compressed, has = secret.Data[keyLarge]; !has {
+			return nil, nil
+		}
+		key, value = keyLarge, expand(compressed)
+	}
+	if !json.Valid(value) {
+		return nil, fmt.Errorf("key %s is no JSON", key)
+	}
+	return value, nil
+}
+
+func compress(value []byte) []byte {
+	var compressed bytes.Buffer
+	to := gzip.NewWriter(&compressed)
+	_, _ = to.Write(value) // a buffer takes all
+	_ = to.Close()
+	return compressed.Bytes()
+}
+
+// expand is the reverse of compress. It returns nothing for what is not compressed, and no more than a provider may send.
+func expand(compressed []byte) []byte {
+	from, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil
+	}
+	value, err := io.ReadAll(io.LimitReader(from, wire.MostReceived))
+	if err != nil {
+		return nil
+	}
+	return value
 }

@@ -298,6 +298,59 @@ func TestLoadRemembersNoFailure(t *testing.T) {
 	s.wantState(t, complete())
 }
 
+// A state above the size of Secrets is stored, and one that shrinks again is stored as it is.
+func TestLargeStates(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for _, tc := range []struct {
+		name, key string
+		size      int
+	}{
+		{"a small one", "state", 1 << 10},
+		{"the largest that is stored as it is", "state", 512 << 10},
+		{"a larger one", "state.gz", 512<<10 + 1},
+		{"one above the size of Secrets", "state.gz", 4 << 20},
+		{"a small one again", "state", 1 << 10},
+	} {
+		const frame = `{"document":""}`
+		want := complete()
+		want.Value = json.RawMessage(`{"document":"` + strings.Repeat("x", tc.size-len(frame)) + `"}`)
+		s.mustSave(t, want)
+		var keys []string
+		for _, key := range []string{"state", "state.gz"} {
+			if _, has := s.secret(t).Data[key]; has {
+				keys = append(keys, key)
+			}
+		}
+		if diff := cmp.Diff([]string{tc.key}, keys); diff != "" {
+			t.Errorf("%s: keys -want +got:\n%s", tc.name, diff)
+		}
+		got, err := s.after(t, s.Config).Load(t.Context(), s.object.GetUID())
+		if err != nil || string(got.Value) != string(want.Value) {
+			t.Errorf("%s: the next process reads another value (%v)", tc.name, err)
+		}
+	}
+	for name, content := range map[string]string{"no gzip": "geheim", "the begin of gzip": string(s.compressed(t)[:100])} {
+		s.change(t, func(data map[string][]byte) {
+			delete(data, "state")
+			data["state.gz"] = []byte(content)
+		})
+		got, err := s.after(t, s.Config).Load(t.Context(), s.object.GetUID())
+		if got != nil || err == nil || !strings.Contains(err.Error(), "key state.gz") || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+	}
+}
+
+// compressed saves a large state, and returns what is stored of it.
+func (s stage) compressed(t *testing.T) []byte {
+	t.Helper()
+	large := complete()
+	large.Value = json.RawMessage(`["` + strings.Repeat("x", 1<<20) + `"]`)
+	s.mustSave(t, large)
+	return s.secret(t).Data["state.gz"]
+}
+
 func TestLoadRefusesMalformedSecrets(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -49,8 +49,15 @@ import (
 // lookInterval is how often the folders are looked at without an event, for another binary of a provider.
 const lookInterval = time.Minute
 
-// readTimeout bounds how long a provider may take to return its schemas.
-const readTimeout = time.Minute
+// startTimeout bounds how long a provider may take until it can be asked for its schemas, and readTimeout how long it may take to return them.
+// All other TerraformProviders wait meanwhile.
+const (
+	startTimeout = 20 * time.Second
+	readTimeout  = time.Minute
+)
+
+// mostPause is the longest pause before a binary that failed is started again without a change. The first is lookInterval; each is twice the last.
+const mostPause = 10 * time.Minute
 
 // usersInterval is how often a TerraformProvider under deletion looks for objects of its kinds.
 const usersInterval = 2 * time.Second
@@ -99,6 +106,16 @@ type served struct {
 	serves bool   // all kinds that there were, if only to say that there is no binary
 	of     string // what status was made of
 	status v1alpha1.TerraformProviderStatus
+	wrong  error   // about settings without an effect, beside which the types are served
+	failed attempt // the last one to read the schemas; empty after one that succeeded
+}
+
+// An attempt is one that failed.
+type attempt struct {
+	of    string // as in served
+	err   error
+	pause time.Duration
+	next  time.Time // when the pause is over
 }
 
 // New returns a reconciler whose kinds have the options of a provider's.
@@ -157,20 +174,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: time.Millisecond}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
 	}
 	ready := xpv1.Available()
-	status, err := r.serve(ctx, of) // also while it is being deleted: its objects need it
-	switch users, failed := r.users(ctx, of); {
-	case of.DeletionTimestamp == nil:
-	case failed != nil:
-		return reconcile.Result{}, failed
-	case users != "":
-		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
-	default:
+	users, err := r.users(ctx, of)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case of.DeletionTimestamp != nil && users == "":
 		controllerutil.RemoveFinalizer(of, Finalizer)
 		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
 	}
+	status, err := r.serve(ctx, of) // also while it is being deleted: its objects need it
+	if users != "" {
+		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
+	}
 	if err != nil {
 		ready = xpv1.Unavailable().WithMessage(err.Error())
-	} else {
+	}
+	if status.Binary != "" { // else it goes on as it was
 		status.Conditions = of.Status.Conditions
 		of.Status = status
 	}
@@ -230,8 +249,9 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 	return "", nil
 }
 
-// serve has this process serve the resource types, and returns what there is then. If it cannot, what it served before it goes on to serve; if
-// it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing keeps them as declared.
+// serve has this process serve the resource types, and returns what there is then: a status without a binary if it cannot. What it served before
+// it goes on to serve then; if it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing
+// keeps them as declared.
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
 	now := r.serving[tp.Name]
 	if now == nil {
@@ -267,9 +287,9 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 		of += fmt.Sprint(settings.Type, typeSettingsOf(tp, settings.Type))
 	}
 	if now.of == of {
-		return now.status, nil
+		return now.status, now.wrong
 	}
-	schemas, protocol, err := read(ctx, found.path, tp.Spec.Types)
+	schemas, protocol, err := now.read(ctx, of, found.path, tp.Spec.Types)
 	if err != nil {
 		return status, err
 	}
@@ -278,8 +298,8 @@ func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProv
 	}
 	now.use(&processes.Binary{Path: found.path, Schemas: schemas})
 	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
-	now.of, now.status = of, status
-	return status, nil
+	now.of, now.status, now.wrong = of, status, checkSettings(tp, schemas)
+	return status, now.wrong
 }
 
 // use has processes start from a binary, or none.
@@ -347,9 +367,28 @@ func (r *Reconciler) installed(ctx context.Context, names ...string) (all []*api
 	return all, nil
 }
 
+// read is read, which it does not do again for what failed before the pause after that is over.
+func (s *served) read(ctx context.Context, of, binary string, patterns []string) (*plugin.Schemas, int, error) {
+	same := s.failed.of == of
+	if same && time.Now().Before(s.failed.next) {
+		return nil, 0, s.failed.err
+	}
+	schemas, protocol, err := read(ctx, binary, patterns)
+	if err == nil {
+		s.failed = attempt{}
+		return schemas, protocol, nil
+	}
+	pause := lookInterval
+	if same {
+		pause = min(2*s.failed.pause, mostPause)
+	}
+	s.failed = attempt{of: of, err: err, pause: pause, next: time.Now().Add(pause)}
+	return nil, 0, err
+}
+
 // read asks a process of the provider for the schemas of the types that some patterns match.
 func read(ctx context.Context, binary string, patterns []string) (*plugin.Schemas, int, error) {
-	process, err := plugin.Start(ctx, plugin.Command{Path: binary})
+	process, err := plugin.Start(ctx, plugin.Command{Path: binary, Timeout: startTimeout})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -430,18 +469,4 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		return status, err
 	}
 	return status, r.begin(now, p, rows, definitions)
-}
-
-func typeSettingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
-	for _, of := range tp.Spec.TypeSettings {
-		if of.Type != resourceType {
-			continue
-		}
-		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
-		if of.AbsentAfter != nil {
-			settings.AbsentAfter = of.AbsentAfter.Duration
-		}
-		return settings
-	}
-	return external.TypeSettings{}
 }

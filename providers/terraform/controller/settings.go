@@ -1,0 +1,49 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+)
+
+func typeSettingsOf(tp *v1alpha1.TerraformProvider, resourceType string) external.TypeSettings {
+	for _, of := range tp.Spec.TypeSettings {
+		if of.Type != resourceType {
+			continue
+		}
+		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
+		if of.AbsentAfter != nil {
+			settings.AbsentAfter = of.AbsentAfter.Duration
+		}
+		return settings
+	}
+	return external.TypeSettings{}
+}
+
+// checkSettings returns an error with all settings that have no effect.
+func checkSettings(tp *v1alpha1.TerraformProvider, schemas *plugin.Schemas) error {
+	var errs []error
+	for _, settings := range tp.Spec.TypeSettings {
+		of := schemas.Resources[settings.Type]
+		if of == nil {
+			errs = append(errs, fmt.Errorf("spec.typeSettings has %s, and spec.types serves only %s: correct the name, or add it to spec.types",
+				settings.Type, some(slices.Sorted(maps.Keys(schemas.Resources)))))
+			continue
+		}
+		for _, key := range settings.ConnectionKeys {
+			if err := kinds.CheckConnectionKey(of.Block, key); err != nil {
+				errs = append(errs, fmt.Errorf("resource type %s: connectionKeys of spec.typeSettings: %w", settings.Type, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
