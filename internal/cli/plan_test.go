@@ -259,9 +259,9 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 		{"an object", "", []string{kind + "/" + s.Prefix + "north"}, []string{"nothing to do: 1"}, exitOK},
 		{"a creation", manifest("south", "name: south, size: 3"), nil, []string{"Create: " + kind + " " + s.Prefix + "south\n", `name: "south"`, "size: 3"}, exitOK},
 		{"an update", manifest("north", "name: north, size: 3"), nil, []string{"Update: " + kind, "size: 2 -> 3"}, exitOK},
-		{"a replacement", manifest("north", "name: south, size: 2"), nil, []string{"Nothing: " + kind, "name cannot be changed"}, exitOK},
+		{"a replacement", manifest("north", "name: south, size: 2"), nil, []string{"Blocked: " + kind, "name cannot be changed", "blocked: 1"}, exitOK},
 		{"a deletion", "", []string{"--delete", kind + "/" + s.Prefix + "north"}, []string{"Delete: " + kind + " " + s.Prefix + "north"}, exitOK},
-		{"an import", observed, nil, []string{"nothing to do: 1, errors: 0"}, exitOK},
+		{"an import", observed, nil, []string{"nothing to do: 1, blocked: 0, errors: 0"}, exitOK},
 		{"a manifest that the API server refuses", manifest("north", "size: big"), nil, []string{"spec.forProvider.size"}, exitError},
 		{"a manifest without managed resources", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", nil, []string{"has no managed resource"}, exitError},
 		{"another object", "", []string{"ns/" + s.Namespace}, []string{"is no managed resource"}, exitError},
@@ -282,7 +282,7 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 		for _, manifest := range []string{imported, strings.Replace(imported, "  managementPolicies:\n  - Observe\n", "", 1)} {
 			code, out := s.run(manifest, "plan")
 			observes := strings.Contains(manifest, "Observe")
-			nothing := code == exitOK && strings.HasPrefix(out, "Objects: 1. To create: 0, to update: 0, to replace: 0, to delete: 0, nothing to do: 1, errors: 0")
+			nothing := code == exitOK && strings.HasPrefix(out, "Objects: 1. To create: 0, to update: 0, to replace: 0, to delete: 0, nothing to do: 1, blocked: 0, errors: 0")
 			if belongs := code == exitError && strings.Contains(out, "belongs to Berth"); observes && !nothing || !observes && !belongs {
 				t.Errorf("exit code %d: %s of\n%s", code, out, manifest)
 			}

@@ -223,8 +223,12 @@ func (p *planner) plan(ctx context.Context, cfg *rest.Config, objects []*unstruc
 
 // printResults prints what is to be done or known, and counts.
 func printResults(w io.Writer, all []result) error {
+	const blocked managed.PlannedAction = "Blocked" // shown for what a person has to decide
 	count := map[managed.PlannedAction]int{}
 	for _, r := range all {
+		if r.Action == managed.PlanNothing && r.Unsettled {
+			r.Action = blocked
+		}
 		count[r.Action]++
 		about := r.Kind + " " + inspect.Path(r.Namespace, r.Name)
 		switch {
@@ -240,8 +244,8 @@ func printResults(w io.Writer, all []result) error {
 			fmt.Fprintf(w, "    %s\n", inspect.Plain(r.Message))
 		}
 	}
-	_, err := fmt.Fprintf(w, "Objects: %d. To create: %d, to update: %d, to replace: %d, to delete: %d, nothing to do: %d, errors: %d\n", len(all),
-		count[managed.PlanCreate], count[managed.PlanUpdate], count[managed.PlanReplace], count[managed.PlanDelete], count[managed.PlanNothing], count[""])
+	_, err := fmt.Fprintf(w, "Objects: %d. To create: %d, to update: %d, to replace: %d, to delete: %d, nothing to do: %d, blocked: %d, errors: %d\n", len(all),
+		count[managed.PlanCreate], count[managed.PlanUpdate], count[managed.PlanReplace], count[managed.PlanDelete], count[managed.PlanNothing], count[blocked], count[""])
 	return err
 }
 

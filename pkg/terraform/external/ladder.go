@@ -54,7 +54,8 @@ func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed) (*stat
 		return nil, failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %q, which is replaced, is still found: it is looked at again", id))
 	}
 	message := fmt.Sprintf("%s %q exists already, and was not created by this object: choose other settings; or, to adopt it with its data, set the "+
-		"annotation %s to %q and remove the annotations crossplane.io/external-create-*", c.Name, id, meta.AnnotationKeyExternalName, id)
+		"annotation %s to %q and remove the annotations %s and %s", c.Name, id, meta.AnnotationKeyExternalName, id,
+		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateFailed)
 	return nil, failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
 }
 

@@ -52,18 +52,23 @@ func (o *object) ResolveReferences(ctx context.Context, c kclient.Reader) error 
 	}
 	resolver := reference.NewAPINamespacedResolver(c, o)
 	for i, l := range spec.References {
-		if err := o.resolve(ctx, resolver, l, fmt.Sprintf("spec.references[%d]", i)); err != nil {
+		if err := o.resolve(ctx, c, resolver, l, fmt.Sprintf("spec.references[%d]", i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *object) resolve(ctx context.Context, resolver *reference.APINamespacedResolver, l link, at string) error {
+func (o *object) resolve(ctx context.Context, c kclient.Reader, resolver *reference.APINamespacedResolver, l link, at string) error {
 	kind := schema.FromAPIVersionAndKind(cmp.Or(l.APIVersion, o.GetAPIVersion()), l.Kind)
 	target, ok := unstructured.Example(o.scheme, kind).(resource.Managed)
 	if !ok {
 		target = unstructured.New(kind)
+	}
+	if scopes, ok := c.(scopes); ok && o.GetNamespace() != "" {
+		if namespaced, err := scopes.IsObjectNamespaced(target); err == nil && !namespaced { // else the read reports the error
+			return invalid(fmt.Errorf("%s.kind: %s is cluster-scoped, and an object of a namespace refers to objects of its own namespace only", at, kind.Kind))
+		}
 	}
 	request := reference.NamespacedResolutionRequest{
 		Reference: &xpv1.NamespacedReference{Namespace: l.Namespace, Name: l.Name, Policy: l.Policy},
@@ -92,6 +97,11 @@ func (o *object) resolve(ctx context.Context, resolver *reference.APINamespacedR
 		set(found.ResolvedValue)
 	}
 	return err
+}
+
+// scopes is implemented by clients that know the scopes of kinds. Who may write objects of one namespace must not read what others have.
+type scopes interface {
+	IsObjectNamespaced(runtime.Object) (bool, error)
 }
 
 // stepsOf returns the names and keys of a path such as tags[example.org/team].
