@@ -126,6 +126,7 @@ func TestLadder(t *testing.T) {
 		s.edit(north, func(map[string]any) { // whatever it was, a person can end it
 			annotations := north.GetAnnotations()
 			delete(annotations, meta.AnnotationKeyExternalCreatePending)
+			annotations[meta.AnnotationKeyTakeOverFrom] = "of-another"
 			north.SetAnnotations(annotations)
 			if tc.stays && len(s.files(tc.kind)) > 0 {
 				meta.SetExternalName(north, "north")
