@@ -67,8 +67,8 @@ func (c *client) label(mg resource.Managed, config, prior cty.Value) (cty.Value,
 		return config, nil
 	}
 	labels, declared := labelsAt(config, at), kinds.Child(c.settings.Load().Ownership, meta.ExternalLabelUID)
-	switch owner, has := labels[meta.ExternalLabelUID]; {
-	case has && !isText(owner, uid):
+	switch _, has := labels[meta.ExternalLabelUID]; {
+	case has && !c.isLabelled(mg, config):
 		return config, invalid(fmt.Errorf("spec.forProvider.%s must be left out: Bowline sets it to the UID of the object", declared))
 	case !prior.IsNull() && !mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) && !c.isLabelled(mg, prior):
 		return config, nil
@@ -118,28 +118,30 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 	if onlyObserves(mg) {
 		return "", "", nil
 	}
-	if at := c.settings.Load().owner; at != nil {
-		label := labelsAt(value, at)[meta.ExternalLabelUID]
-		if label != cty.NilVal && label.IsKnown() && !label.IsNull() && label.AsString() != "" && !c.isLabelled(mg, value) {
-			return "the object with UID " + label.AsString(), label.AsString(), nil
-		}
+	if uid := c.labelOf(value); uid != "" && uid != string(mg.GetUID()) {
+		return "the object with UID " + uid, uid, nil
 	}
 	return c.Store.Other(ctx, mg.GetUID(), c.nameOf(mg, value), c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
 }
 
 // isLabelled is true for a resource with the UID of the object in the field for ownership labels.
 func (c *client) isLabelled(mg resource.Managed, value cty.Value) bool {
-	return isText(labelsAt(value, c.settings.Load().owner)[meta.ExternalLabelUID], string(mg.GetUID()))
+	return c.labelOf(value) == string(mg.GetUID())
 }
 
-func isText(value cty.Value, text string) bool {
-	return value != cty.NilVal && value.IsKnown() && !value.IsNull() && value.AsString() == text
+// labelOf returns the UID in the field for ownership labels, empty for none and for a type without such a field.
+func (c *client) labelOf(value cty.Value) string {
+	label := labelsAt(value, c.settings.Load().owner)[meta.ExternalLabelUID]
+	if label == cty.NilVal || !label.IsKnown() || label.IsNull() {
+		return ""
+	}
+	return label.AsString()
 }
 
-// labelsAt returns the labels at a path, nil for none.
+// labelsAt returns the labels at a path, nil for none and without a path.
 func labelsAt(value cty.Value, at cty.Path) map[string]cty.Value {
 	labels, err := at.Apply(value)
-	if err != nil || labels.IsNull() || !labels.IsKnown() {
+	if len(at) == 0 || err != nil || labels.IsNull() || !labels.IsKnown() {
 		return nil
 	}
 	return labels.AsValueMap()
