@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	}
 	r, err := measure(t.Context(), options{
 		rounds: 1, objects: 3, workers: 2, measure: measurable(), bowline: self, crowd: 10, crowdPoll: time.Second, kinds: 2,
-		settle: time.Millisecond, rest: time.Second, floorWorkers: []int{2},
+		settle: time.Millisecond, rest: 3 * time.Second, floorWorkers: []int{2},
 	})
 	if err != nil {
 		t.Fatal(err)
