@@ -53,7 +53,7 @@ type stage struct {
 	program string // reef or shoal
 	folder  string
 	notes   string
-	wears   bool // processes are replaced after few passes
+	wears   bool // processes are replaced when they have grown a little
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
@@ -123,7 +123,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
 		source := &processes.Source{Journal: notes, Log: mgr.GetLogger()}
 		if s.wears {
-			source.Wear = processes.Wear{Passes: 10, Age: 2 * time.Second}
+			source.Wear = processes.Wear{Passes: 10, Growth: 0.01}
 		}
 		source.Use(&processes.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
 		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())

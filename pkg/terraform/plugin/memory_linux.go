@@ -12,13 +12,30 @@ import (
 
 // Memory is the resident memory, in bytes, of the process and of those that it started: 0 if it is not known.
 func (p *Process) Memory() int64 {
-	var pages int64
-	for pids := []string{strconv.Itoa(p.PID())}; len(pids) > 0; pids = pids[1:] {
+	own, started := resident(p.PID())
+	return own + started
+}
+
+// OwnMemory is Memory without that of the journal which runs the provider, if there is one.
+func (p *Process) OwnMemory() int64 {
+	own, started := resident(p.PID())
+	if p.journal {
+		return started
+	}
+	return own + started
+}
+
+// resident is the resident memory of a process, and that of those that it started.
+func resident(pid int) (own, started int64) {
+	for pids := []string{strconv.Itoa(pid)}; len(pids) > 0; pids = pids[1:] {
 		folder := filepath.Join("/proc", pids[0])
 		sizes, err := os.ReadFile(filepath.Join(folder, "statm"))
 		if fields := bytes.Fields(sizes); err == nil && len(fields) > 1 { // else it has just ended
-			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			pages += resident
+			pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+			started += pages * int64(os.Getpagesize())
+		}
+		if own == 0 {
+			own, started = started, 0
 		}
 		lists, _ := filepath.Glob(filepath.Join(folder, "task", "*", "children")) // one for each thread
 		for _, list := range lists {
@@ -28,5 +45,5 @@ func (p *Process) Memory() int64 {
 			}
 		}
 	}
-	return pages * int64(os.Getpagesize())
+	return own, started
 }

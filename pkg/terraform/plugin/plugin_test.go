@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
@@ -149,6 +150,43 @@ func TestLife(t *testing.T) {
 		}
 		if read, err := s.Read(t.Context(), s.berth, stored); err != nil || !read.Value.IsNull() {
 			t.Errorf("what is gone has state %#v, %v", read.Value, err)
+		}
+	})
+}
+
+// A process is asked once whether a configuration is valid and whether a state is to be upgraded, unless it has something to say.
+func TestQuestionsAreNotRepeated(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stored, err := ctyjson.Marshal(s.apply(s.berth.NoState(), s.config("north", 2)).Value, s.berth.Schema.Block.Type())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := []byte(`{"name": "north", "depth": 3}`)
+		version := s.berth.Schema.Version
+		type question struct {
+			ask  func() error
+			want int // calls
+		}
+		questions := map[string]question{
+			"a valid configuration":         {func() error { return s.Validate(t.Context(), s.berth, s.config("south", 2)) }, 1},
+			"a state that needs no upgrade": {func() error { _, err := s.Upgrade(t.Context(), s.berth, version, stored); return err }, 1},
+			"a state in another form":       {func() error { _, err := s.Upgrade(t.Context(), s.berth, version, old); return err }, 3},
+		}
+		if s.berth.Schema.Block.Attribute("notes") != nil { // of shoal, deprecated
+			config := with(s.berth.Schema.Block, map[string]cty.Value{"name": cty.StringVal("north"), "notes": cty.StringVal("old")})
+			questions["a configuration with a warning"] = question{func() error { return s.Validate(t.Context(), s.berth, config) }, 3}
+		}
+		for name, tc := range questions {
+			calls := 0
+			s.Called = func(wire.Method, wire.Outcome, time.Duration) { calls++ }
+			for range 3 {
+				if err := tc.ask(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			if calls != tc.want {
+				t.Errorf("%s: %d calls, want %d", name, calls, tc.want)
+			}
 		}
 	})
 }

@@ -58,6 +58,7 @@ type Process struct {
 	command *exec.Cmd
 	folder  string // home, temporary files and the socket
 	lock    *os.File
+	journal bool // it runs the provider
 	done    chan struct{}
 	end     context.CancelFunc
 }
@@ -72,7 +73,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{folder: folder, lock: lock, done: make(chan struct{})}
+	p := &Process{folder: folder, lock: lock, journal: c.Outlives, done: make(chan struct{})}
 	p.command = exec.Command(c.Path, c.Args...)
 	p.command.ExtraFiles = []*os.File{lock}
 	p.command.Dir, p.command.Env = cmp.Or(c.Dir, folder), slices.Concat(environment(folder), c.Env, handshake.Environment())
@@ -118,9 +119,11 @@ func (l lasting) Write(printed []byte) (int, error) {
 	return len(printed), nil
 }
 
-// environment is what every provider gets. Providers write every request to their log at a lower level.
+// environment is what every provider gets. Providers write every request to their log at a lower level. They hold little beside their
+// schemas, so that garbage would be most of their memory.
 func environment(folder string) []string {
-	env := []string{"HOME=" + folder, "TMPDIR=" + folder, "PLUGIN_UNIX_SOCKET_DIR=" + folder, "TF_LOG=ERROR", "TF_LOG_SDK=ERROR", "CHECKPOINT_DISABLE=1"}
+	env := []string{"HOME=" + folder, "TMPDIR=" + folder, "PLUGIN_UNIX_SOCKET_DIR=" + folder, "TF_LOG=ERROR", "TF_LOG_SDK=ERROR", "CHECKPOINT_DISABLE=1",
+		"GOGC=40"}
 	for _, name := range inherited {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)

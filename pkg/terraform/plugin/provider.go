@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/json"
@@ -30,7 +31,8 @@ type Provider struct {
 	Seen func(cty.Value)
 	// Limit makes the calls that reach the external system, within its limits. It returns the error of the call, or why it was not made.
 	// Default: all calls are made.
-	Limit func(context.Context, func(context.Context) error) error
+	Limit    func(context.Context, func(context.Context) error) error
+	answered answered
 }
 
 // reach is Call for calls that reach the external system.
@@ -70,7 +72,7 @@ type Plan struct {
 
 // Configure checks a configuration and gives it to a process, once in its life.
 func (s *Schemas) Configure(ctx context.Context, p *Process, config cty.Value, warned func(Diagnostics)) (*Provider, error) {
-	provider := &Provider{Process: p, Schemas: s, Warned: warned}
+	provider := &Provider{Process: p, Schemas: s, Warned: warned, answered: newAnswered()}
 	if !s.optional {
 		if _, err := p.Schemas(ctx, func(string) bool { return false }); err != nil {
 			return nil, err
@@ -109,6 +111,11 @@ func (p *Provider) check(all []*wire.Diagnostic) error {
 
 // Upgrade returns a stored state in the present form of its type. version is that of the schema with which it was stored.
 func (p *Provider) Upgrade(ctx context.Context, r Resource, version int64, stored []byte) (cty.Value, error) {
+	t := r.Schema.Block.Type()
+	q := question([]byte("upgrade"), []byte(r.Type), strconv.AppendInt(nil, version, 10), stored)
+	if p.answered.has(q) {
+		return p.decode(&wire.DynamicValue{Json: stored}, t)
+	}
 	answer := &wire.UpgradeState_Response{}
 	request := &wire.UpgradeState_Request{TypeName: r.Type, Version: version, RawState: &wire.RawState{Json: stored}}
 	if err := p.Call(ctx, wire.MethodUpgrade, request, answer); err != nil {
@@ -117,7 +124,11 @@ func (p *Provider) Upgrade(ctx context.Context, r Resource, version int64, store
 	if err := p.check(answer.GetDiagnostics()); err != nil {
 		return cty.NilVal, err
 	}
-	return p.decode(answer.GetUpgradedState(), r.Schema.Block.Type())
+	upgraded, err := p.decode(answer.GetUpgradedState(), t)
+	if same, sameErr := decode(&wire.DynamicValue{Json: stored}, t); err == nil && sameErr == nil && len(answer.GetDiagnostics()) == 0 && same.RawEquals(upgraded) {
+		p.answered.add(q)
+	}
+	return upgraded, err
 }
 
 // Read returns the state as it is outside. Its value is null if there is nothing any more.
@@ -145,10 +156,17 @@ func (p *Provider) Validate(ctx context.Context, r Resource, config cty.Value) e
 	if err != nil {
 		return fmt.Errorf("encoding the configuration: %w", err)
 	}
+	q := question([]byte("validate"), []byte(r.Type), encoded.GetMsgpack())
+	if p.answered.has(q) {
+		return nil
+	}
 	answer := &wire.ValidateResource_Response{}
 	request := &wire.ValidateResource_Request{TypeName: r.Type, Config: encoded, ClientCapabilities: capabilities()}
 	if err := p.Call(ctx, wire.MethodValidate, request, answer); err != nil {
 		return err
+	}
+	if len(answer.GetDiagnostics()) == 0 {
+		p.answered.add(q)
 	}
 	return p.check(answer.GetDiagnostics())
 }

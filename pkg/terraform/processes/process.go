@@ -21,15 +21,22 @@ import (
 // arrived, and nobody learns what it created.
 const stopGrace = 5 * time.Second
 
-// A Wear is when another process replaces one: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since Terraform
-// ends them after minutes.
+// A Wear is when another process replaces one that grows: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since
+// Terraform ends them after minutes. Starts take at most a tenth of the time.
 type Wear struct {
-	Passes int           // default: 1000, of 4 calls each
-	Age    time.Duration // default: a minute
+	// Growth is by how much more memory it takes than at first, as a fraction. Default: 0.2.
+	Growth float64
+	// Passes are between two looks at its memory. Default: 10, of 2 calls each.
+	Passes int
+	// Most is after how many passes it is replaced where its memory is not known. Default: 1000.
+	Most int
 }
 
+// starts is how many times as long as its start a process serves at least.
+const starts = 10
+
 func (w Wear) withDefaults() Wear {
-	return Wear{Passes: cmp.Or(w.Passes, 1000), Age: cmp.Or(w.Age, time.Minute)}
+	return Wear{Growth: cmp.Or(w.Growth, 0.2), Passes: cmp.Or(w.Passes, 10), Most: cmp.Or(w.Most, 1000)}
 }
 
 // A Process is one of a provider that is configured. Each pass over an object uses a copy of its own.
@@ -45,27 +52,51 @@ type Process struct {
 // A life is what all passes have in common that a process is lent to.
 type life struct {
 	wear    Wear
-	began   time.Time
+	serves  time.Time // at least until then
 	done    chan struct{}
 	worn    chan struct{}
 	stopped atomic.Bool // the provider was asked to stop
 
 	mu       sync.Mutex
 	passes   int
+	bare     int64 // memory at the first look
+	grown    bool  // so much that another process replaces it
 	stopping bool
 	changing int
 	changes  sync.WaitGroup // as many as changing
 }
 
-// use counts a pass. A process that changes something is not replaced: it would run for as long as the change, beside the next one.
-func (l *life) use() {
+// use counts a pass. memory is that of the provider's process, 0 if it is not known.
+func (l *life) use(memory func() int64) {
+	l.mu.Lock()
+	l.passes++
+	look := l.passes%l.wear.Passes == 0
+	l.mu.Unlock()
+	if look {
+		l.look(memory())
+	}
+}
+
+// look ends the use of a process that has grown. One that changes something may run for long beside the next: it is used until that saves memory.
+func (l *life) look(memory int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.passes++
-	if l.worn != nil && l.passes > l.wear.Passes && l.changing == 0 && time.Since(l.began) > l.wear.Age {
-		close(l.worn)
-		l.worn = nil
+	l.bare = cmp.Or(l.bare, memory)
+	grown := memory - l.bare
+	worn := grown > int64(l.wear.Growth*float64(l.bare)) && (l.changing == 0 || grown > l.bare)
+	if memory == 0 {
+		worn = l.passes >= l.wear.Most && l.changing == 0
 	}
+	if worn && !l.grown && time.Now().After(l.serves) {
+		l.grown = true
+		close(l.worn)
+	}
+}
+
+func (l *life) hasGrown() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grown
 }
 
 // Done is closed when the process has ended, or is not to be used again: its binary is replaced, or it is worn.
@@ -119,7 +150,7 @@ type notes struct {
 
 // lend returns a process for one pass.
 func lend(p *Process) *Process {
-	p.use()
+	p.use(p.OwnMemory)
 	provider := *p.Provider
 	own := &Process{Provider: &provider, life: p.life, Config: p.Config, Version: p.Version, Configured: p.Configured}
 	n := &own.notes

@@ -42,7 +42,7 @@ type Status struct {
 	Config  limits.Key
 	State   State
 	Reason  failure.Reason // why it cannot be started
-	Started time.Time      // zero if it never was
+	Started time.Time      // zero if it never was; where another process replaced one that had grown, when that was
 	// Restarts is how often it was started again after it ended by itself.
 	Restarts int
 	// Unsteady is true for a process that kept ending, until it lives for ten minutes.
@@ -114,6 +114,7 @@ func (p *processes) started(key limits.Key, process *Process, err error, now tim
 	defer p.mu.Unlock()
 	r := p.of(key)
 	before := r.Status
+	goesOn := r.State == Running && (r.last == nil || r.last.hasGrown())
 	if r.last = process; err != nil {
 		r.State, r.Reason = CannotStart, failure.Of(failure.Default(failure.ProviderConfigUnavailable, err)).Reason
 		r.fail(err, now)
@@ -125,7 +126,10 @@ func (p *processes) started(key limits.Key, process *Process, err error, now tim
 	} else {
 		r.faults = 0
 	}
-	r.State, r.Reason, r.Started, r.crashed = Running, "", now, false
+	if r.crashed = false; goesOn {
+		return false, again
+	}
+	r.State, r.Reason, r.Started = Running, "", now
 	return true, again
 }
 
@@ -162,7 +166,10 @@ func (p *processes) closed(key limits.Key, process *Process, now time.Time) bool
 	if r == nil || r.last != process {
 		return false
 	}
-	if r.last, r.closed = nil, now; !r.crashed {
+	if r.last, r.closed = nil, now; process.hasGrown() {
+		return false // the next one goes on, or the record is forgotten soon
+	}
+	if !r.crashed {
 		r.State = ""
 	}
 	return true
@@ -174,12 +181,12 @@ func (p *processes) all(now time.Time) (all []Status, restarts int) {
 	p.mu.Lock()
 	for key, r := range p.records {
 		switch {
+		case !r.closed.IsZero() && now.Sub(r.closed) > closing, r.State != Running && now.Sub(r.used) > forgotten:
+			delete(p.records, key)
+			continue
 		case r.State == Running:
 			running[key] = r.last
 			r.Unsteady = r.Unsteady && now.Sub(r.Started) < steady
-		case now.Sub(r.used) > forgotten, !r.closed.IsZero() && now.Sub(r.closed) > closing:
-			delete(p.records, key)
-			continue
 		case r.State == "":
 			continue // it is being started, or is gone
 		}

@@ -18,7 +18,7 @@ func TestPauses(t *testing.T) {
 	key, refused := limits.Key{Kind: "ProviderConfig", Name: "default"}, failure.New(failure.InvalidSettings, "no such region")
 	ends := func(lived time.Duration) func(*processes, time.Time) time.Time {
 		return func(p *processes, now time.Time) time.Time {
-			of := &Process{}
+			of := &Process{life: &life{}}
 			p.started(key, of, nil, now)
 			p.ended(key, of, now.Add(lived))
 			return now.Add(lived)
@@ -76,7 +76,8 @@ func TestPauses(t *testing.T) {
 func TestForgottenProcesses(t *testing.T) {
 	t.Parallel()
 	key, now := limits.Key{Name: "default"}, time.Now()
-	first, second, cannot := &Process{}, &Process{}, errors.New("no")
+	grown := &Process{life: &life{grown: true}}
+	first, second, cannot := &Process{life: &life{}}, &Process{life: &life{}}, errors.New("no")
 	for name, tc := range map[string]struct {
 		act   func(*processes)
 		after time.Duration
@@ -87,12 +88,14 @@ func TestForgottenProcesses(t *testing.T) {
 			p.closed(key, first, now)
 			p.ended(key, second, now)
 		}, 0, 1},
-		"the last one is closed":     {func(p *processes) { p.closed(key, first, now) }, 0, 0},
-		"one that ended is closed":   {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing + 1, 0},
-		"it is being replaced":       {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing, 1},
-		"a closed one ends":          {func(p *processes) { p.closed(key, first, now); p.ended(key, first, now) }, 0, 0},
-		"the next one cannot start":  {func(p *processes) { p.started(key, nil, cannot, now); p.closed(key, first, now) }, forgotten, 1},
-		"and nothing tries any more": {func(p *processes) { p.started(key, nil, cannot, now) }, forgotten + 1, 0},
+		"the last one is closed":       {func(p *processes) { p.closed(key, first, now) }, 0, 0},
+		"one that ended is closed":     {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing + 1, 0},
+		"it is being replaced":         {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing, 1},
+		"one that has grown is closed": {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing, 1},
+		"and nothing replaces it":      {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing + 1, 0},
+		"a closed one ends":            {func(p *processes) { p.closed(key, first, now); p.ended(key, first, now) }, 0, 0},
+		"the next one cannot start":    {func(p *processes) { p.started(key, nil, cannot, now); p.closed(key, first, now) }, forgotten, 1},
+		"and nothing tries any more":   {func(p *processes) { p.started(key, nil, cannot, now) }, forgotten + 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &processes{}
@@ -101,6 +104,39 @@ func TestForgottenProcesses(t *testing.T) {
 			tc.act(p)
 			if all, _ := p.all(now.Add(tc.after)); len(all) != tc.want {
 				t.Errorf("there are %+v", all)
+			}
+		})
+	}
+}
+
+// A process that replaces one that has grown is no news.
+func TestGrownProcess(t *testing.T) {
+	t.Parallel()
+	key, began := limits.Key{Name: "default"}, time.Now()
+	for name, tc := range map[string]struct {
+		grown, closed bool
+		want          time.Duration // when it was started
+		news          bool
+	}{
+		"one that has grown, still in use": {grown: true},
+		"one that has grown":               {grown: true, closed: true},
+		"another in use":                   {want: time.Second, news: true},
+		"another":                          {closed: true, want: time.Second, news: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, first := &processes{}, &Process{life: &life{grown: tc.grown}}
+			p.started(key, first, nil, began)
+			if tc.closed && p.closed(key, first, began) == tc.grown {
+				t.Errorf("the end of the first is news: %t", !tc.grown)
+			}
+			_ = p.admit(key, origin{}, began.Add(time.Second))
+			news, restarted := p.started(key, &Process{life: &life{}}, nil, began.Add(time.Second))
+			if !tc.closed && p.closed(key, first, began.Add(2*time.Second)) {
+				t.Error("the end of the first is news after the start of the next")
+			}
+			got := p.of(key).Status
+			if want := (Status{Config: key, State: Running, Started: began.Add(tc.want)}); news != tc.news || restarted || got != want {
+				t.Errorf("news %t, restarted %t, and it has %+v, want %+v", news, restarted, got, want)
 			}
 		})
 	}

@@ -130,11 +130,12 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Pr
 	if err := s.processes.admit(c.Key, origin{c.Version, binary}, time.Now()); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	provider, warnings, err := s.configured(ctx, binary, c)
 	var p *Process
 	worn := make(chan struct{})
 	if err == nil {
-		life := &life{wear: s.Wear.withDefaults(), began: time.Now(), done: make(chan struct{}), worn: worn}
+		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn}
 		p = &Process{Provider: provider, life: life, Config: c.Key, Version: c.Version, Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())

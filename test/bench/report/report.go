@@ -44,7 +44,7 @@ const RatioOfCreate = "create to Ready, times the " + SixRequests + ", seconds"
 const (
 	AboveCall     = "seconds of one object from create to Ready above the provider's call"
 	AboveBase     = "MB resident of the controllers above those without a TerraformProvider"
-	AboveBare     = "percent of the provider's process above its bare size"
+	AboveBare     = "percent of the provider's process above its bare size, on average of these polls"
 	WritesOfPolls = "API writes of these polls"
 )
 
