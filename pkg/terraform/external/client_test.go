@@ -67,23 +67,26 @@ func (s *stage) hasSize(id string, want float64) {
 	})
 }
 
-// Controllers that are asked to end let short changes end, and have the provider end long ones. The next ones continue without a person,
-// unless the provider tells nothing of a creation that it abandoned.
+// Controllers that are asked to end let short changes end. They leave long ones to the journal where it outlives them, and have the provider end
+// them elsewhere. The next ones continue without a person, unless the provider tells nothing of a creation that it abandoned.
 func TestStoppedControllers(t *testing.T) {
 	cases := map[string]struct {
 		fault   map[string]any
 		creates int  // calls of the external system
 		waits   bool // for a person
+		leaves  bool // changes to the journal
 	}{
-		"a short change ends":                         {map[string]any{"when": "before", "do": "delay", "delay": "2s"}, 1, false},
-		"what a long change made in part is replaced": {map[string]any{"when": "after", "do": "hang"}, 2, false},
-		"what is abandoned is not made once more":     {map[string]any{"when": "before", "do": "hang"}, 1, true},
+		"a short change ends":                         {map[string]any{"when": "before", "do": "delay", "delay": "2s"}, 1, false, false},
+		"what a long change made in part is replaced": {map[string]any{"when": "after", "do": "hang"}, 2, false, false},
+		"what is abandoned is not made once more":     {map[string]any{"when": "before", "do": "hang"}, 1, true, false},
+		"a long change ends in the journal":           {map[string]any{"when": "before", "do": "delay", "delay": "12s"}, 1, false, true},
 	}
 	for name, tc := range cases {
 		tc.fault["verb"], tc.fault["times"] = "create", 1
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, s *stage) {
+				s.leaves = tc.leaves
 				stop := s.run()
 				s.faults(tc.fault)
 				north := s.berth("north", 2)

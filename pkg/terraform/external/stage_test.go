@@ -53,6 +53,7 @@ type stage struct {
 	program string // reef or shoal
 	folder  string
 	notes   string
+	leaves  bool // changes to the journal
 	wears   bool // processes are replaced when they have grown a little
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
@@ -121,7 +122,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	scheme := runtime.NewScheme()
 	s.must(corev1.AddToScheme(scheme))
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {
-		source := &processes.Source{Journal: notes, Log: mgr.GetLogger()}
+		source := &processes.Source{Journal: notes, Leaves: s.leaves, Log: mgr.GetLogger()}
 		if s.wears {
 			source.Wear = processes.Wear{Passes: 10, Growth: 0.01}
 		}

@@ -48,6 +48,16 @@ func (j *Journal) Command(of plugin.Command) (plugin.Command, error) {
 	return of, nil
 }
 
+// starter is the process that started this one. It may have ended since.
+var starter = os.Getppid()
+
+// Outlives is true where a journal goes on after this program has been asked to end. A container ends with its first process, which may have
+// started this one, and a service of systemd with all its processes.
+func Outlives() bool {
+	_, service := os.LookupEnv("INVOCATION_ID")
+	return !service && os.Getpid() != 1 && starter != 1
+}
+
 // Main runs a journal, and does not return, in a process that Command started. Elsewhere it does nothing. Call it first in main.
 func Main() {
 	folder := os.Getenv(variable)
@@ -102,17 +112,15 @@ func run(j *Journal, command []string) error {
 	}()
 	select {
 	case <-provider.Done():
-		return nil
 	case <-left:
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		server.GracefulStop() // when all calls have ended
+		server.GracefulStop() // when all calls have ended, and are noted
 	}()
 	select {
 	case <-done:
-	case <-provider.Done():
 	case <-time.After(patience):
 	}
 	return nil

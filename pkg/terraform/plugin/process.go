@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,7 +59,9 @@ type Process struct {
 	command *exec.Cmd
 	folder  string // home, temporary files and the socket
 	lock    *os.File
-	journal bool // it runs the provider
+	journal bool      // it runs the provider
+	stdin   io.Closer // of one that outlives this one, which sees by it when this one has left
+	left    atomic.Bool
 	done    chan struct{}
 	end     context.CancelFunc
 }
@@ -80,7 +83,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !c.Outlives {
 		dieWithParent(p.command.SysProcAttr)
-	} else if _, err := p.command.StdinPipe(); err != nil {
+	} else if p.stdin, err = p.command.StdinPipe(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder), lock.Close())
 	}
 	output := lasting{cmp.Or[io.Writer](c.Output, io.Discard)}
@@ -205,8 +208,19 @@ func (p *Process) Stop(ctx context.Context) {
 	_ = p.Call(ctx, wire.MethodStop, &wire.StopProvider_Request{}, &wire.StopProvider_Response{}) // it answers nothing that would help
 }
 
-// Close ends the process, at once if it does not end when asked to.
+// Leave ends the calls, and lets a process that outlives this one end the changes that are in progress.
+func (p *Process) Leave() {
+	p.left.Store(true)
+	_ = p.Conn.Close()
+	_ = p.stdin.Close()
+}
+
+// Close ends the process, at once if it does not end when asked to. One that this one has left ends by itself.
 func (p *Process) Close() {
+	if p.left.Load() {
+		p.end()
+		return
+	}
 	if p.Conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 		_ = p.Shutdown(ctx)

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 )
 
-// stopGrace is how long changes may end by themselves before the provider is asked to stop: many providers then abandon a request that has
-// arrived, and nobody learns what it created.
+// stopGrace is how long changes may end by themselves before they are left to the journal, or the provider is asked to stop: many providers then
+// abandon a request that has arrived, and nobody learns what it created.
 const stopGrace = 5 * time.Second
 
 // A Wear is when another process replaces one that grows: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since
@@ -55,6 +55,7 @@ type life struct {
 	serves  time.Time // at least until then
 	done    chan struct{}
 	worn    chan struct{}
+	leaves  bool        // changes to the journal when this process stops
 	stopped atomic.Bool // the provider was asked to stop
 
 	mu       sync.Mutex
@@ -119,7 +120,7 @@ func (l *life) Begin() (ended func(), begun bool) {
 	}, true
 }
 
-// Stop has no change begin and, a while later, the provider end its calls.
+// Stop has no change begin. A while later it leaves those in progress to the journal, or has the provider end them.
 func (p *Process) Stop(ctx context.Context) {
 	p.mu.Lock()
 	p.stopping = true
@@ -133,6 +134,10 @@ func (p *Process) Stop(ctx context.Context) {
 	case <-ended:
 	case <-time.After(stopGrace):
 	case <-ctx.Done():
+	}
+	if p.leaves {
+		p.Leave()
+		return
 	}
 	p.stopped.Store(true)
 	p.Provider.Stop(ctx)

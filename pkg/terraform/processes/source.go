@@ -35,7 +35,10 @@ type Binary struct {
 // A Source starts the processes of a provider, one for each ProviderConfig in use.
 type Source struct {
 	Journal *journal.Journal // nil for none
-	Log     logr.Logger
+	// Leaves is true where journals outlive this process, also when it is asked to end: see journal.Outlives. Changes that are in progress then
+	// are left to them. Default: providers are asked to stop, which ends changes in part.
+	Leaves bool
+	Log    logr.Logger
 	// Changed is called when a process has started, could not be started, or ended. It must not block. Default: nothing.
 	Changed func()
 	// Metrics record what the processes do. Default: nothing.
@@ -135,7 +138,8 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Pr
 	var p *Process
 	worn := make(chan struct{})
 	if err == nil {
-		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn}
+		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn,
+			leaves: s.Leaves && s.Journal != nil}
 		p = &Process{Provider: provider, life: life, Config: c.Key, Version: c.Version, Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())

@@ -255,8 +255,9 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
 	now := r.serving[tp.Name]
 	if now == nil {
-		source := &processes.Source{Journal: r.journal, Log: r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
-			Changed: func() { r.changed.enqueue(tp.Name) }, Metrics: r.metrics.Terraform(tp.Name)}
+		source := &processes.Source{Journal: r.journal, Leaves: journal.Outlives(), Metrics: r.metrics.Terraform(tp.Name),
+			Log:     r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
+			Changed: func() { r.changed.enqueue(tp.Name) }}
 		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
 		r.serving[tp.Name] = now
 	}
