@@ -69,7 +69,7 @@ func ConfigDefinitionNames(provider string) []string {
 var (
 	unambiguous = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$`)
 	// ambiguous names could have the list kind, a plural or the kind of others.
-	ambiguous = regexp.MustCompile(`(^|_)list$|(ie|sse|xe|she|[nrt]che)$|^(cluster_?)?provider_?config$`)
+	ambiguous = regexp.MustCompile(`(^|_)list$|(ie|sse|xe|she|[nrt]che)$|^namespacese$|^(cluster_?)?provider_?config$`)
 
 	endsWithIES = regexp.MustCompile(`(^|[^aeiou])y$`)
 	endsWithES  = regexp.MustCompile(`(ss|x|sh|[nrt]ch)$`)
@@ -111,9 +111,12 @@ func names(name string) apiextensionsv1.CustomResourceDefinitionNames {
 	return n
 }
 
-// plural gives no two words the same plural unless one of them is ambiguous.
+// plural gives no two words the same plural unless one of them is ambiguous. The API server reads what follows /namespaces/ in a path as the name
+// of a namespace, also where it would be that of an object in the cluster scope.
 func plural(word string) string {
 	switch {
+	case word == "namespace":
+		return "namespaceses"
 	case endsWithIES.MatchString(word):
 		return strings.TrimSuffix(word, "y") + "ies"
 	case endsWithES.MatchString(word):

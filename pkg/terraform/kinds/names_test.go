@@ -30,6 +30,8 @@ func TestNames(t *testing.T) {
 		"plural of ss":                       {"google", "google_compute_address", "ComputeAddress compute-addresses compute-addresses"},
 		"plural of x":                        {"google", "google_index", "Index indexes index"},
 		"plural of ch":                       {"aws", "aws_batch", "Batch batches batch"},
+		"plural of namespace":                {"kubernetes", "kubernetes_namespace", "Namespace namespaceses namespace"},
+		"the plural of namespaces":           {"kubernetes", "kubernetes_namespacese", "NamespaceseH"},
 		"plural of che":                      {"aws", "aws_cache", "Cache caches cache"},
 		"digits in words":                    {"aws", "aws_s3_bucket", "S3Bucket s3-buckets s3-bucket"},
 		"provider with a hyphen":             {"google-beta", "google_compute_disk", "ComputeDisk compute-disks compute-disk"},

@@ -80,6 +80,28 @@ func stored(t *testing.T, o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
+// Objects of a type that is called namespace have paths like others.
+func TestNamespaceAsResourceType(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	provider := providerOf(env)
+	block := &schema.Block{Attributes: []*schema.Attribute{{Name: "label", Type: cty.String, Optional: true}}}
+	all := definitions(t, provider, provider+"_namespace", block)
+	install(t, env, all)
+	for _, d := range all {
+		o := objectOf(env, d, map[string]any{"forProvider": map[string]any{}})
+		if err := env.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Errorf("reading an object of %s: %v", d.Name, err)
+		}
+		if err := env.Client.Delete(t.Context(), o); err != nil {
+			t.Errorf("deleting an object of %s: %v", d.Name, err)
+		}
+	}
+}
+
 func TestServerStoresWhatObjectsDeclareAndShow(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
