@@ -115,6 +115,7 @@ func (p *processes) started(key limits.Key, process *Process, err error, now tim
 	r := p.of(key)
 	before := r.Status
 	goesOn := r.State == Running && (r.last == nil || r.last.hasGrown())
+	r.closed = time.Time{} // the former one may have been closed since this start began
 	if r.last = process; err != nil {
 		r.State, r.Reason = CannotStart, failure.Of(failure.Default(failure.ProviderConfigUnavailable, err)).Reason
 		r.fail(err, now)

@@ -88,14 +88,16 @@ func TestForgottenProcesses(t *testing.T) {
 			p.closed(key, first, now)
 			p.ended(key, second, now)
 		}, 0, 1},
-		"the last one is closed":       {func(p *processes) { p.closed(key, first, now) }, 0, 0},
-		"one that ended is closed":     {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing + 1, 0},
-		"it is being replaced":         {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing, 1},
-		"one that has grown is closed": {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing, 1},
-		"and nothing replaces it":      {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing + 1, 0},
-		"a closed one ends":            {func(p *processes) { p.closed(key, first, now); p.ended(key, first, now) }, 0, 0},
-		"the next one cannot start":    {func(p *processes) { p.started(key, nil, cannot, now); p.closed(key, first, now) }, forgotten, 1},
-		"and nothing tries any more":   {func(p *processes) { p.started(key, nil, cannot, now) }, forgotten + 1, 0},
+		"the last one is closed":              {func(p *processes) { p.closed(key, first, now) }, 0, 0},
+		"one that ended is closed":            {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing + 1, 0},
+		"it is being replaced":                {func(p *processes) { p.ended(key, first, now); p.closed(key, first, now) }, closing, 1},
+		"one that has grown is closed":        {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing, 1},
+		"and nothing replaces it":             {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing + 1, 0},
+		"one is closed while the next starts": {func(p *processes) { p.closed(key, first, now); p.started(key, nil, cannot, now) }, closing + 1, 1},
+		"one is closed while the next starts": {func(p *processes) { p.closed(key, first, now); p.started(key, nil, cannot, now) }, closing + 1, 1},
+		"a closed one ends":                   {func(p *processes) { p.closed(key, first, now); p.ended(key, first, now) }, 0, 0},
+		"the next one cannot start":           {func(p *processes) { p.started(key, nil, cannot, now); p.closed(key, first, now) }, forgotten, 1},
+		"and nothing tries any more":          {func(p *processes) { p.started(key, nil, cannot, now) }, forgotten + 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &processes{}
