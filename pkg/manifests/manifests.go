@@ -42,7 +42,8 @@ func RoleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// Bare converts objects for server-side apply: with kinds, and without fields of the server, which would be applied as empty.
+// Bare converts objects for server-side apply: with kinds, and without fields of others, which would be applied as empty: those of the server, and
+// the rules of a role to which its holders add theirs.
 func Bare(objects ...runtime.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
@@ -55,6 +56,9 @@ func Bare(objects ...runtime.Object) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("encoding %T: %w", o, err)
 		}
 		unstructured.RemoveNestedField(content, "status")
+		if content["rules"] == nil {
+			delete(content, "rules")
+		}
 		if spec, ok := content["spec"].(map[string]any); ok && len(spec) == 0 {
 			delete(content, "spec")
 		}

@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -177,6 +180,21 @@ func (s *stage) calls() []string {
 	return strings.Split(strings.TrimSpace(string(content)), "\n")
 }
 
+// withdraw takes the rights of the controllers on the kinds of the provider away.
+func (s *stage) withdraw() {
+	s.t.Helper()
+	s.must(retry.RetryOnConflict(retry.DefaultRetry, func() error { // with the tests of others
+		role := &rbacv1.ClusterRole{}
+		if err := s.Client.Get(s.t.Context(), client.ObjectKey{Name: controller.RoleName}, role); err != nil {
+			return err
+		}
+		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+			return slices.ContainsFunc(rule.APIGroups, func(group string) bool { return strings.HasPrefix(group, s.name+".") })
+		})
+		return s.Client.Update(s.t.Context(), role)
+	}))
+}
+
 // Objects say that nothing keeps them as they are declared while their provider cannot be used, and recover with it. The provider is not asked.
 func TestUnusableProviders(t *testing.T) {
 	t.Parallel()
@@ -221,6 +239,7 @@ func TestUnusableProviders(t *testing.T) {
 	})
 	t.Run("there is no binary when the controllers start", func(t *testing.T) {
 		stop()
+		s.withdraw() // as one that restores a backup, or applies the manifests of an earlier version, does
 		s.must(os.Rename(binary, moved))
 		stop = s.run()
 		unusable(t)

@@ -337,6 +337,9 @@ func (r *Reconciler) serveInstalled(ctx context.Context, tp *v1alpha1.TerraformP
 	if err != nil {
 		return err
 	}
+	if err := r.grant(ctx, tp.Name, definitions); err != nil {
+		return err
+	}
 	return r.begin(now, now.bridge.ProviderOf(configs), rows, definitions)
 }
 
