@@ -103,9 +103,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	}
 	secrets.Limit(&options)
 	options.Cache.DefaultWatchErrorHandler = (&watchlog.Errors{Log: cfg.Log}).Handle
-	if cfg.NeedsCRDs { // a kind whose definition vanishes must not end the controllers of others
-		options.Controller.CacheSyncTimeout = math.MaxInt64
-	}
+	options.Controller.CacheSyncTimeout = math.MaxInt64 // a kind whose definition or rights vanish must not end the controllers of others
 	mine, err := shard.Parse(cfg.WatchLabelSelector)
 	if err != nil {
 		return nil, err
