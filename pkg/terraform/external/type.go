@@ -36,6 +36,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
@@ -59,8 +60,8 @@ type Bridge struct {
 	factory *clients.Factory[processes.Settings, *processes.Process]
 	types   map[schema.GroupResource]*Type
 	scheme  *runtime.Scheme
-	// reporter of warnings; nil before the first kind is served
-	reporter *reporter
+	// warnings is nil before the first kind is served
+	warnings *warnings.Reporter
 }
 
 // NewBridge returns a bridge to the provider of a source. The scheme has the kinds with Go types to which objects may refer.
@@ -112,10 +113,10 @@ func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.Custo
 		all = append(all, provider.Kind{
 			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
-				if b.reporter == nil { // of all kinds, since they share configurations
-					b.reporter = newReporter(s, b.Store.ReadOnly())
+				if b.warnings == nil { // of all kinds, since they share configurations
+					b.warnings = warnings.NewReporter(s, b.Store.ReadOnly())
 				}
-				return connecter{t, b.factory.In(s.Clients()), b.reporter}
+				return connecter{t, b.factory.In(s.Clients()), b.warnings}
 			},
 			Options: []managed.ReconcilerOption{
 				managed.WithVendorNames(), managed.WithBackgroundOperations(callTimeout), managed.WithRecreatePolicy(xpv1.RecreateOnRequest),
@@ -132,7 +133,7 @@ func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind
 type connecter struct {
 	of       *Type
 	pool     *clients.Pool[*processes.Process]
-	reporter *reporter
+	warnings *warnings.Reporter
 }
 
 // Connect returns a client of the provider's process of the object's ProviderConfig.
@@ -147,8 +148,8 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
 			c.of.Name))
 	}
-	c.reporter.configured(ctx, lease.Client, lease.SecretValues())
-	external := &client{Lease: lease, Type: c.of, object: mg, reporter: c.reporter, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
+	c.warnings.Configured(ctx, lease.Client, lease.SecretValues())
+	external := &client{Lease: lease, Type: c.of, object: mg, warnings: c.warnings, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
 	external.found = external.NoState()
 	return external, nil
 }
