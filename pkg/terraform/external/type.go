@@ -35,6 +35,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
+	"github.com/bowline-dev/bowline/pkg/terraform/references"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
@@ -111,7 +112,7 @@ func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.Custo
 			t.settings.Store(with)
 		}
 		all = append(all, provider.Kind{
-			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
+			Object: references.Of(unstructured.New(kindOf(d)), b.scheme),
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
 				if b.warnings == nil { // of all kinds, since they share configurations
 					b.warnings = warnings.NewReporter(s, b.Store.ReadOnly())
