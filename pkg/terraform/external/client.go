@@ -163,7 +163,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, called("planning", err)
 	}
-	note, err := c.noteOfCreation(ctx, mg)
+	note, err := c.noteOfCreation(ctx, mg, config)
 	if err != nil {
 		return created, err
 	}

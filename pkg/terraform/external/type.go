@@ -87,7 +87,7 @@ func (b *Bridge) ProviderOf(configs []*apiextensionsv1.CustomResourceDefinition)
 
 // Serve returns a resource type as two kinds, with their definitions. The settings count for a type that is served already, too.
 func (b *Bridge) Serve(r plugin.Resource, with TypeSettings) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
-	resolved, err := with.resolve(r.Schema.Block)
+	resolved, err := with.resolve(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,14 +143,14 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err != nil {
 		return nil, err
 	}
-	of := lease.Client.Schemas.Resources[c.of.Name]
-	if of == nil {
+	of := lease.Client.Schemas.Resource(c.of.Name)
+	if of.Schema == nil {
 		lease.Release()
 		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
 			c.of.Name))
 	}
 	c.warnings.Configured(ctx, lease.Client, lease.SecretValues())
-	external := &client{Lease: lease, Type: c.of, object: mg, warnings: c.warnings, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
+	external := &client{Lease: lease, Type: c.of, object: mg, warnings: c.warnings, Resource: of}
 	external.found = external.NoState()
 	return external, nil
 }
