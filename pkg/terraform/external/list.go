@@ -46,7 +46,7 @@ func (c *client) findListed(ctx context.Context, mg resource.Managed, stored *st
 	case of.owner == nil:
 		return "", c.interrupted(unknown, nil)
 	case stored.Ownership != of.Ownership:
-		return "", c.interrupted(fmt.Sprintf("%s: it had no label in %s", unknown, of.Ownership), nil)
+		return "", c.interrupted(fmt.Sprintf("%s: no label in %s was noted before", unknown, of.Ownership), nil)
 	}
 	var err error
 	if stored.ListConfig != nil {

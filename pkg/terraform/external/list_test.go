@@ -52,12 +52,12 @@ func listedCases() map[string]listedCase {
 			faults: []map[string]any{lostAnswer}, created: 1},
 		"found, import by id fails": {reason: "Some providers report a missing resource by an error.", kind: "berth", password: true, created: 1,
 			settings: external.TypeSettings{ImportID: "{name}", Ownership: "tags", AbsentAfter: time.Hour},
-			faults:   []map[string]any{{"verb": "import", "do": "fail", "times": 2}, lostAnswer}},
+			faults:   []map[string]any{{"verb": "import", "do": "fail"}, lostAnswer}},
 		"lost secret": {reason: "Only the answer had the password.", kind: "berth", settings: inList(time.Hour, nil), faults: []map[string]any{lostAnswer},
 			waits: "only the answer to the creation had (password)", created: 1, stays: "(password)"},
 		"lost secret, deleted by a person": {reason: "Once it is gone another one may be created.", kind: "berth", settings: inList(short, nil),
 			faults: []map[string]any{lostAnswer}, waits: "(password)", between: func(s *stage, _ *unstructured.Managed) { s.removeAll() }, created: 2},
-		"absent": {reason: "Nothing was created, and enough time has passed to know.", kind: "mooring", settings: inList(short, byName),
+		"absent (N99)": {reason: "Nothing was created, and enough time has passed to know.", kind: "mooring", settings: inList(short, byName),
 			faults: []map[string]any{unanswered}, created: 2},
 		"absent, too soon to know": {reason: "An external system may show late what it created.", kind: "mooring", settings: inList(time.Hour, byName),
 			faults: []map[string]any{unanswered}, waits: "nothing is found in the list of reef_mooring by the label bowline-uid=", created: 1,
@@ -72,7 +72,7 @@ func listedCases() map[string]listedCase {
 			between: func(s *stage, _ *unstructured.Managed) {
 				s.plant("mooring", map[string]any{"bowline-uid": "of-another"})
 			}},
-		"two": {reason: "Only a person knows which is the object's.", kind: "mooring", settings: inList(time.Hour, byName), faults: []map[string]any{lostAnswer, listFails},
+		"two (N99)": {reason: "Only a person knows which is the object's.", kind: "mooring", settings: inList(time.Hour, byName), faults: []map[string]any{lostAnswer, listFails},
 			waits: "tried again", created: 1, stays: "2 have the label bowline-uid=", between: func(s *stage, o *unstructured.Managed) {
 				s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
 				s.heal()
@@ -81,7 +81,7 @@ func listedCases() map[string]listedCase {
 			faults: []map[string]any{unanswered, listFails}, waits: "a list of reef_mooring, which is tried again, fails", created: 1, stays: "tried again"},
 		"list failed": {reason: "It is tried again.", kind: "mooring", settings: inList(short, byName), faults: []map[string]any{lostAnswer, listFails},
 			waits: "tried again", between: func(s *stage, _ *unstructured.Managed) { s.heal() }, created: 1},
-		"declared differently meanwhile": {reason: "The list is that of what the creation was asked for.", kind: "mooring", settings: inList(short, byName),
+		"declared differently meanwhile (N99)": {reason: "The list is that of what the creation was asked for.", kind: "mooring", settings: inList(short, byName),
 			faults: []map[string]any{lostAnswer, listFails}, waits: "tried again", created: 1, stays: "name cannot be changed",
 			between: func(s *stage, o *unstructured.Managed) {
 				s.edit(o, func(in map[string]any) { set(in, "south", "spec", "forProvider", "name") })
@@ -152,28 +152,31 @@ func (s *stage) says(o *unstructured.Managed, message string) {
 	})
 }
 
-// A list that is configured after the creation began finds what is there, and does not prove that there is nothing.
+// Settings that are made after the creation began find what has the label, and do not prove that there is nothing.
 func TestListConfiguredLater(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "reef")
 	for name, tc := range map[string]struct {
-		fault map[string]any
-		stays string
+		before       external.TypeSettings
+		fault        map[string]any
+		waits, stays string
 	}{
-		"made":     {fault: lostAnswer},
-		"not made": {fault: map[string]any{"verb": "create", "do": "exit", "times": 1}, stays: "was not configured when the creation began"},
+		"made": {before: inList(200*time.Millisecond, nil), fault: lostAnswer, waits: "listConfig.name is required"},
+		"not made (N99)": {before: inList(200*time.Millisecond, nil), fault: map[string]any{"verb": "create", "do": "exit", "times": 1},
+			waits: "listConfig.name is required", stays: "was not configured when the creation began"},
+		"made without a label (N99)": {fault: lostAnswer, waits: "nothing tells whether it was made", stays: "no label in tags was noted before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.of(t)
 			s.removeAll()
-			s.settings = inList(200*time.Millisecond, nil)
+			s.settings = tc.before
 			stop := s.run()
 			s.faults(tc.fault)
 			north := s.named("mooring")
 			s.create(north)
-			s.waits(north, failure.CreateInterrupted, "listConfig.name is required")
+			s.waits(north, failure.CreateInterrupted, tc.waits)
 			stop()
-			s.settings.ListConfig = map[string]any{"name": "{name}"}
+			s.settings = inList(200*time.Millisecond, map[string]any{"name": "{name}"})
 			defer s.run()()
 			if tc.stays == "" {
 				s.ready(north)
@@ -208,7 +211,7 @@ func TestLostStateIsListed(t *testing.T) {
 				s.removeAll()
 				s.plant("mooring", map[string]any{"bowline-uid": string(north.GetUID())})
 			} else {
-				s.faults(map[string]any{"verb": "import", "do": "fail", "times": 1})
+				s.faults(map[string]any{"verb": "import", "do": "fail"})
 			}
 			lists := s.calls("list")
 			defer s.run()()

@@ -34,11 +34,11 @@ type Listed struct {
 	Identity []byte    // by which it can be imported; nil for none
 }
 
-// Unlimited is the error of a list that exceeds a limit: what it lacks is not known.
-type Unlimited struct{ limit string }
+// A ListLimitError is the error of a list that exceeds a limit: what it lacks is not known.
+type ListLimitError struct{ limit string }
 
-func (u *Unlimited) Error() string {
-	return "the list " + u.limit + ": have listConfig of spec.typeSettings select fewer resources"
+func (e *ListLimitError) Error() string {
+	return "the list " + e.limit + ": have listConfig of spec.typeSettings select fewer resources"
 }
 
 // List calls a function for each resource of a type that the provider lists with a configuration, until that returns an error. Without an error
@@ -57,7 +57,7 @@ func (p *Provider) List(ctx context.Context, r Resource, config cty.Value, each 
 		return err
 	}
 	list := list{ListLimits: p.Lists.withDefaults(), of: r, each: each}
-	slow := &Unlimited{fmt.Sprintf("takes longer than %s", list.Time)}
+	slow := &ListLimitError{fmt.Sprintf("takes longer than %s", list.Time)}
 	ctx, cancel := context.WithTimeoutCause(ctx, list.Time, slow)
 	defer cancel()
 	request := &wire.List_Request{TypeName: r.Type, Config: encoded, IncludeResourceObject: true, Limit: int64(list.Resources) + 1}
@@ -97,9 +97,9 @@ func (l *list) add(e *wire.List_Event) error {
 	case len(warnings) > 0 && e.GetIdentity() == nil && e.GetResourceObject() == nil:
 		return warnings
 	case l.count > l.Resources:
-		return &Unlimited{fmt.Sprintf("has more than %d resources", l.Resources)}
+		return &ListLimitError{fmt.Sprintf("has more than %d resources", l.Resources)}
 	case l.size > l.Bytes:
-		return &Unlimited{fmt.Sprintf("has more than %d bytes", l.Bytes)}
+		return &ListLimitError{fmt.Sprintf("has more than %d bytes", l.Bytes)}
 	}
 	value, err := decode(e.GetResourceObject(), l.of.Schema.Block.Type()) // not noted as seen: most belong to others
 	if err != nil {

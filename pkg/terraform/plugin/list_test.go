@@ -72,11 +72,11 @@ func TestListIsWhole(t *testing.T) {
 		"refused":             {fault: map[string]any{"verb": "list", "do": "fail"}, want: isA[plugin.Diagnostics]},
 		"the process crashes": {fault: map[string]any{"verb": "list", "do": "exit"}, want: isA[*wire.Unanswered]},
 		"a warning":           {warn: "one region is down", want: isA[plugin.Diagnostics]},
-		"too many":            {limits: plugin.ListLimits{Resources: 1}, want: isA[*plugin.Unlimited]},
+		"too many":            {limits: plugin.ListLimits{Resources: 1}, want: isA[*plugin.ListLimitError]},
 		"as many as may be":   {limits: plugin.ListLimits{Resources: 2}, want: is(nil)},
-		"too large":           {limits: plugin.ListLimits{Bytes: 100}, want: isA[*plugin.Unlimited]},
+		"too large":           {limits: plugin.ListLimits{Bytes: 100}, want: isA[*plugin.ListLimitError]},
 		"too slow": {limits: plugin.ListLimits{Time: 100 * time.Millisecond}, fault: map[string]any{"verb": "list", "do": "delay", "delay": "1m"},
-			want: isA[*plugin.Unlimited]},
+			want: isA[*plugin.ListLimitError]},
 		"stopped": {each: stopped, want: is(stopped)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,10 +41,12 @@ func (r *identified) Read(ctx context.Context, req resource.ReadRequest, resp *r
 }
 
 func (r *identified) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	var err error
-	if req.ID, err = r.client.Find(ctx, r.name, req.ID); err != nil {
-		fail(&resp.Diagnostics, err)
-		return
+	if req.ID != "" { // else it is by identity
+		var err error
+		if req.ID, err = r.client.Find(ctx, r.name, req.ID); err != nil {
+			fail(&resp.Diagnostics, err)
+			return
+		}
 	}
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("id"), path.Root("id"), req, resp)
 }
