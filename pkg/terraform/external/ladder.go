@@ -29,7 +29,7 @@ const lookAgain = 10 * time.Second
 // of the import id already.
 func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config cty.Value) (*state.State, error) {
 	note := &state.State{Name: meta.GetExternalName(mg), Creating: c.Journal.ID()}
-	if err := c.noteLabel(mg, config, note); err != nil {
+	if err := c.noteLabel(ctx, mg, config, note); err != nil {
 		return nil, err
 	}
 	id, known := c.importID(mg)

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/lists"
@@ -22,8 +23,8 @@ import (
 )
 
 // noteLabel notes in which field the configuration of a creation has the label of the object, and how to list what has it: what the object
-// declares may be changed before an interrupted creation is looked for.
-func (c *client) noteLabel(mg resource.Managed, config cty.Value, note *state.State) error {
+// declares may be changed before an interrupted creation is looked for. It fails while the list has a former resource with the label.
+func (c *client) noteLabel(ctx context.Context, mg resource.Managed, config cty.Value, note *state.State) error {
 	of := c.settings.Load()
 	if labelAt(config, of.owner) != string(mg.GetUID()) {
 		return nil
@@ -33,8 +34,22 @@ func (c *client) noteLabel(mg resource.Managed, config cty.Value, note *state.St
 	if err != nil { // nothing can be listed, which findListed reports if it matters
 		return nil
 	}
-	note.ListConfig, err = json.Marshal(list)
-	return err
+	if note.ListConfig, err = json.Marshal(list); err != nil {
+		return err
+	}
+	former, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil || former == nil || !former.Replacing {
+		return err
+	}
+	found, err := c.listed(ctx, mg, list)
+	switch {
+	case len(found) > 0:
+		return failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %s, which is replaced, is still in the list: it is looked at again",
+			c.namesOf(mg, found)))
+	case err != nil && !errors.Is(err, lists.ErrGone): // what is found later could be the former one
+		note.Ownership, note.ListConfig = "", nil
+	}
+	return nil
 }
 
 // findListed looks for what an interrupted creation made by a list of its type: it is what has the label of the object. That there is nothing is

@@ -141,6 +141,28 @@ func TestListedAfterInterruption(t *testing.T) {
 	}
 }
 
+// A replacement waits until the list has no former resource any more, which could be taken for the new one.
+func TestReplacedWhileListed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "reef")
+	s.settings = inList(time.Hour, map[string]any{"name": "{name}"})
+	s.run()
+	o := s.object("Mooring", "moored", map[string]any{"forProvider": map[string]any{"name": "south"}})
+	s.create(o)
+	s.ready(o)
+	s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
+	s.rename(o, "north", map[string]string{meta.AnnotationKeyAllowReplace: "name"})
+	s.says(o, "the former resource mooring-planted north, which is replaced, is still in the list")
+	if n := s.calls("create"); n != 1 {
+		t.Errorf("%d were created", n)
+	}
+	s.removeAll()
+	s.ready(o)
+	if files := s.files("mooring"); len(files) != 1 || files[meta.GetExternalName(o)] == nil {
+		t.Errorf("%s is replaced by %v", meta.GetExternalName(o), files)
+	}
+}
+
 // says waits until an object is not in sync with the external system, for a reason in a message.
 func (s *stage) says(o *unstructured.Managed, message string) {
 	s.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 )
 
-// mostImported is how many resources of one list are imported, which the provider did not include in it.
+// mostImported is how many resources of one list are imported: those that have what is looked for, and those that the provider did not include.
 const mostImported = 100
 
 // A Found is a resource that belongs to the object.
@@ -23,54 +23,46 @@ type Found struct {
 	Name         string // for people
 }
 
-// ErrLarge is returned for a list of too many resources that are not included in it.
-var ErrLarge = fmt.Errorf("the list does not include the resources themselves, and has more than %d: have listConfig of spec.typeSettings select fewer", mostImported)
+// ErrLarge is returned for a list of too many resources to import.
+var ErrLarge = fmt.Errorf("the list has more than %d resources to import: have listConfig of spec.typeSettings select fewer", mostImported)
 
-// Find returns the resources in a list for which owns is true. If there is only one it is imported, by its identity, else State is what the list
-// had of it.
-func Find(ctx context.Context, p *plugin.Provider, r plugin.Resource, config map[string]any, owns func(cty.Value) bool) ([]Found, error) {
+// ErrGone is returned if there is only something in the list that an import does not find, or not as the list has it.
+var ErrGone = errors.New("what is in the list is not found by an import: it is being created or deleted")
+
+// Find returns the resources in a list for which owns is true, once they are imported by their identities.
+func Find(ctx context.Context, p *plugin.Provider, r plugin.Resource, config map[string]any, owns func(cty.Value) bool) (found []Found, err error) {
 	value, err := kinds.Config(r.List.Block, at, config, noSecrets)
 	if err != nil {
 		return nil, err
 	}
-	var owned, unseen []plugin.Listed
+	var listed []plugin.Listed
 	err = p.List(ctx, r, value, func(l plugin.Listed) error {
-		switch {
-		case l.Value.IsNull():
-			if unseen = append(unseen, l); len(unseen) > mostImported {
-				return ErrLarge
-			}
-		case owns(l.Value):
-			owned = append(owned, l)
+		if !l.Value.IsNull() && !owns(l.Value) {
+			return nil
 		}
+		if len(listed) == mostImported {
+			return ErrLarge
+		}
+		listed = append(listed, l)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	var found []Found
-	for _, l := range unseen {
+	gone := false
+	for _, l := range listed {
 		state, err := p.ImportListed(ctx, r, l)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("importing %s of the list: %w", l.Name, err)
-		}
-		if !state.Value.IsNull() && owns(state.Value) { // else it is another's, or gone
+		case !state.Value.IsNull() && owns(state.Value):
 			found = append(found, Found{state, l.Name})
+		case !l.Value.IsNull(): // else it is another's, or was deleted meanwhile
+			gone = true
 		}
 	}
-	for _, l := range owned {
-		found = append(found, Found{plugin.State{Value: l.Value}, l.Name})
-	}
-	if len(found) != 1 || len(owned) == 0 {
-		return found, nil
-	}
-	if found[0].State, err = p.ImportListed(ctx, r, owned[0]); err != nil {
-		return nil, fmt.Errorf("importing %s of the list: %w", owned[0].Name, err)
-	}
-	if found[0].Value.IsNull() || !owns(found[0].Value) {
-		return nil, errChanged
+	if gone && len(found) == 0 {
+		return nil, ErrGone
 	}
 	return found, nil
 }
-
-var errChanged = errors.New("what is in the list was changed or deleted meanwhile")
