@@ -34,9 +34,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 	"github.com/bowline-dev/bowline/providers/terraform"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
@@ -190,7 +190,7 @@ func (s *reef) warnings() (texts []string) {
 	all := &corev1.EventList{}
 	check(s.t, s.Client.List(s.t.Context(), all))
 	for _, e := range all.Items {
-		if e.Reason == string(external.ReasonWarning) && strings.HasPrefix(e.InvolvedObject.APIVersion, s.of.Name+".") {
+		if e.Reason == string(warnings.Reason) && strings.HasPrefix(e.InvolvedObject.APIVersion, s.of.Name+".") {
 			texts = append(texts, e.InvolvedObject.Name+": "+e.Message)
 		}
 	}

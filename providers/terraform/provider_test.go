@@ -313,6 +313,10 @@ func TestWrongProviders(t *testing.T) {
 		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
 			TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", ImportID: importID, Ownership: ownership}}}
 	}
+	lists := func(of, ownership, config string) v1alpha1.TerraformProviderSpec {
+		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{of},
+			TypeSettings: []v1alpha1.TypeSettings{{Type: of, Ownership: ownership, ListConfig: &runtime.RawExtension{Raw: []byte(config)}}}}
+	}
 	unused := func(of string, keys ...string) v1alpha1.TerraformProviderSpec {
 		return v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: types,
 			TypeSettings: []v1alpha1.TypeSettings{{Type: of, ConnectionKeys: keys}}}
@@ -351,6 +355,10 @@ func TestWrongProviders(t *testing.T) {
 		{"settings of a type that is not served", "spec.typeSettings has reef_anchor, and spec.types serves only reef_berth", unused("reef_anchor")},
 		{"a connection key that the type lacks", "resource type reef_berth: connectionKeys of spec.typeSettings: there is no hostname, but ",
 			unused("reef_berth", "endpoint", "hostname")},
+		{"lists with a field that there is not", "listConfig.title is no field", lists("reef_berth", "tags", `{"title":"{name}"}`)},
+		{"lists with an input that there is not", "there is no field title", lists("reef_berth", "tags", `{"name":"{title}"}`)},
+		{"lists of what is not listed", "the provider does not list reef_pier", lists("reef_pier", "tags", `{"name":"{name}"}`)},
+		{"lists without labels", "listConfig of spec.typeSettings has no effect without ownership", lists("reef_berth", "", `{"name":"{name}"}`)},
 		{"ownership in a text", "ownership of spec.typeSettings: field name is no map of texts", with("{name}", "name")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

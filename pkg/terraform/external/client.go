@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -25,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
@@ -34,7 +36,7 @@ type client struct {
 	*Type
 	plugin.Resource
 	object         resource.Managed // as it was when the pass began
-	reporter       *reporter
+	warnings       *warnings.Reporter
 	secrets        map[string][]byte // by the field that refers to them
 	found          plugin.State      // by the last Observe
 	stored         *state.State      // before the last Observe
@@ -45,6 +47,19 @@ type client struct {
 // UseSecretInputs takes the values of the Secrets that the parameters refer to.
 func (c *client) UseSecretInputs(values map[string][]byte) {
 	c.secrets = objects.Union(c.secrets, values)
+}
+
+// Disconnect reports the warnings of the pass, and returns the process.
+func (c *client) Disconnect(ctx context.Context) error {
+	defer c.Lease.Release()
+	c.warnings.Of(ctx, c.object, c.Client, func(answers []cty.Value) [][]byte {
+		secrets := slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
+		for _, answer := range answers {
+			secrets = slices.AppendSeq(secrets, maps.Values(kinds.Connection(c.Schema.Block, answer)))
+		}
+		return secrets
+	})
+	return nil
 }
 
 // OneTimeKeys has none: the state has whatever an answer contained.
@@ -148,7 +163,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, called("planning", err)
 	}
-	note, err := c.noteOfCreation(ctx, mg)
+	note, err := c.noteOfCreation(ctx, mg, config)
 	if err != nil {
 		return created, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -26,8 +27,11 @@ const lookAgain = 10 * time.Second
 
 // noteOfCreation is what to store before a creation, so that what it makes can be found if its answer is lost. It fails if there is a resource
 // of the import id already.
-func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed) (*state.State, error) {
+func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config cty.Value) (*state.State, error) {
 	note := &state.State{Name: meta.GetExternalName(mg), Creating: c.Journal.ID()}
+	if err := c.noteLabel(ctx, mg, config, note); err != nil {
+		return nil, err
+	}
 	id, known := c.importID(mg)
 	if !known {
 		return note, nil
@@ -79,33 +83,31 @@ func declaredBy(mg resource.Managed) map[string]any {
 // the object's, that no secret is lost with the answer, or that nothing was made. Where one is missing a person has to look.
 func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, stored *state.State) (string, error) {
 	if stored.ImportID == "" {
-		return "", c.interrupted("nothing tells whether it was made", nil)
+		return c.findListed(ctx, mg, stored)
 	}
 	found, err := c.Client.Import(ctx, c.Resource, stored.ImportID)
-	if refused, ok := errors.AsType[plugin.Diagnostics](err); ok {
+	switch refused, ok := errors.AsType[plugin.Diagnostics](err); {
+	case ok && stored.ListConfig != nil:
+		return c.findListed(ctx, mg, stored)
+	case ok:
 		return "", c.interrupted(fmt.Sprintf("an import of %q, which is tried again, fails", stored.ImportID), refused)
 	}
 	if err != nil {
 		return "", called("importing", err)
 	}
 	if found.Value.IsNull() {
-		return "", c.awaitAbsence(ctx, mg, stored)
+		return "", c.awaitAbsence(ctx, mg, stored, fmt.Sprintf("by the import id %q", stored.ImportID))
 	}
 	labelled := c.settings.Load().owner != nil
-	missing := kinds.MissingSecrets(c.Schema.Block, found.Value, declaredBy(mg))
 	switch {
 	case labelled && !c.isLabelled(mg, found.Value):
 		return "", c.interrupted(fmt.Sprintf("%q exists, but its %s have not %s=%s", stored.ImportID, c.settings.Load().Ownership,
 			meta.ExternalLabelUID, mg.GetUID()), nil)
 	case !labelled && (!stored.AbsentBefore || meta.WasDeleted(mg)):
 		return "", c.interrupted(fmt.Sprintf("%q exists, but may be another's", stored.ImportID), nil)
-	case len(missing) > 0 && !meta.WasDeleted(mg):
-		return "", c.interrupted(fmt.Sprintf("%q exists, but an import does not return what only the answer to the creation had (%s): "+
-			"delete it there to have it created again, or do without", stored.ImportID, strings.Join(missing, ", ")), nil)
 	}
-	name := c.nameOf(mg, found.Value)
 	if !labelled {
-		other, _, err := c.Store.Other(ctx, mg.GetUID(), name, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+		other, _, err := c.Store.Other(ctx, mg.GetUID(), c.nameOf(mg, found.Value), c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
 		if err != nil {
 			return "", err
 		}
@@ -113,8 +115,17 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to %s", stored.ImportID, other), nil)
 		}
 	}
+	return c.takeInterrupted(ctx, mg, stored.ImportID, found)
+}
+
+// takeInterrupted stores the state of what a creation made and an import found, and returns its name, unless a secret is lost with the answer.
+func (c *client) takeInterrupted(ctx context.Context, mg resource.Managed, id string, found plugin.State) (string, error) {
+	if missing := kinds.MissingSecrets(c.Schema.Block, found.Value, declaredBy(mg)); len(missing) > 0 && !meta.WasDeleted(mg) {
+		return "", c.interrupted(fmt.Sprintf("%q exists, but an import does not return what only the answer to the creation had (%s): "+
+			"delete it there to have it created again, or do without", id, strings.Join(missing, ", ")), nil)
+	}
 	c.recovered = true
-	return name, c.save(ctx, mg, meta.GetExternalName(mg), found, true, false)
+	return c.nameOf(mg, found.Value), c.save(ctx, mg, meta.GetExternalName(mg), found, true, false)
 }
 
 // interrupted is the error of an object whose creation was interrupted, and that needs a person.
@@ -127,9 +138,9 @@ func (c *client) interrupted(what string, cause error) error {
 	return failure.Terminal(failure.New(failure.CreateInterrupted, text))
 }
 
-// awaitAbsence returns nil once an import has found nothing for so long that an interrupted creation made nothing: external systems show some
-// resources late, and may still serve a request of a process that has ended.
-func (c *client) awaitAbsence(ctx context.Context, mg resource.Managed, stored *state.State) error {
+// awaitAbsence returns nil once nothing was found, by an import or a list, for so long that an interrupted creation made nothing: external
+// systems show some resources late, and may still serve a request of a process that has ended.
+func (c *client) awaitAbsence(ctx context.Context, mg resource.Managed, stored *state.State, by string) error {
 	now, since := time.Now(), stored.MissingSince
 	if since.IsZero() || since.After(now) {
 		missing := *stored
@@ -139,21 +150,20 @@ func (c *client) awaitAbsence(ctx context.Context, mg resource.Managed, stored *
 		}
 	}
 	if left := c.settings.Load().AbsentAfter - now.Sub(since); left > 0 {
-		return failure.With(failure.CreateInterrupted, notFound{stored.ImportID, since, min(left, lookAgain)})
+		return failure.With(failure.CreateInterrupted, notFound{by, since, min(left, lookAgain)})
 	}
 	return nil
 }
 
 // notFound is the error of an object whose interrupted creation made nothing, as far as is known.
 type notFound struct {
-	id    string
+	by    string // what it was looked for
 	since time.Time
 	again time.Duration
 }
 
 func (e notFound) Error() string {
-	return fmt.Sprintf("a creation was interrupted, and nothing is found by the import id %q since %s: if that lasts, it is created again", e.id,
-		e.since.Format(time.RFC3339))
+	return fmt.Sprintf("a creation was interrupted, and nothing is found %s since %s: if that lasts, it is created again", e.by, e.since.Format(time.RFC3339))
 }
 
 // RetryAfter is how long to wait.
@@ -171,11 +181,17 @@ func (c *client) importLost(ctx context.Context, mg resource.Managed) (plugin.St
 		id = meta.GetExternalName(mg)
 	}
 	found, err := c.Client.Import(ctx, c.Resource, id)
-	if refused, ok := errors.AsType[plugin.Diagnostics](err); ok {
-		return c.NoState(), fmt.Errorf("%w; an import of %q fails: %w", lostState(mg), id, refused)
-	}
-	if err != nil {
+	refused, ok := errors.AsType[plugin.Diagnostics](err)
+	if err != nil && !ok {
 		return c.NoState(), called("importing", err)
+	}
+	if found.Value.IsNull() { // its import id may be another one
+		if found, err = c.listLost(ctx, mg); err != nil {
+			return c.NoState(), err
+		}
+	}
+	if found.Value.IsNull() && ok {
+		return c.NoState(), fmt.Errorf("%w; an import of %q fails: %w", lostState(mg), id, refused)
 	}
 	name := string(mg.GetUID())
 	if !found.Value.IsNull() {

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/lists"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
-	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
 // TypeSettings are what a platform team decides about a resource type.
@@ -29,6 +29,8 @@ type TypeSettings struct {
 	ImportID string
 	// Ownership is the field for labels that gets the UID of the object. Default: none.
 	Ownership string
+	// ListConfig is the template of configurations of lists, in which what has the label is looked for: see package lists. Default: empty.
+	ListConfig map[string]any
 	// AbsentAfter is how long an import must find nothing until an interrupted creation counts as one that made nothing. Default: 5 minutes.
 	AbsentAfter time.Duration
 }
@@ -40,10 +42,11 @@ type settings struct {
 	TypeSettings
 	importID *kinds.Template // nil for none
 	owner    cty.Path        // nil for none
+	list     *lists.Template
 }
 
-func (s TypeSettings) resolve(b *schema.Block) (*settings, error) {
-	resolved := &settings{TypeSettings: s}
+func (s TypeSettings) resolve(r plugin.Resource) (*settings, error) {
+	b, resolved := r.Schema.Block, &settings{TypeSettings: s}
 	resolved.AbsentAfter = cmp.Or(s.AbsentAfter, defaultAbsentAfter)
 	var err error
 	if s.ImportID != "" {
@@ -56,7 +59,11 @@ func (s TypeSettings) resolve(b *schema.Block) (*settings, error) {
 			return nil, fmt.Errorf("ownership of spec.typeSettings: %w", err)
 		}
 	}
-	return resolved, nil
+	if len(s.ListConfig) > 0 && s.Ownership == "" {
+		return nil, errors.New("listConfig of spec.typeSettings has no effect without ownership: set both")
+	}
+	resolved.list, err = lists.NewTemplate(r, s.ListConfig)
+	return resolved, err
 }
 
 // label returns a configuration with the UID of the object in the field for ownership labels. Where updates are not permitted what exists
@@ -131,7 +138,11 @@ func (c *client) isLabelled(mg resource.Managed, value cty.Value) bool {
 
 // labelOf returns the UID in the field for ownership labels, empty for none and for a type without such a field.
 func (c *client) labelOf(value cty.Value) string {
-	label := labelsAt(value, c.settings.Load().owner)[meta.ExternalLabelUID]
+	return labelAt(value, c.settings.Load().owner)
+}
+
+func labelAt(value cty.Value, at cty.Path) string {
+	label := labelsAt(value, at)[meta.ExternalLabelUID]
 	if label == cty.NilVal || !label.IsKnown() || label.IsNull() {
 		return ""
 	}

@@ -62,9 +62,9 @@ type stage struct {
 }
 
 // findable are the types with a name and tags.
-var findable = map[string]bool{"berth": true, "pier": true, "beacon": true}
+var findable = map[string]bool{"berth": true, "pier": true, "beacon": true, "mooring": true}
 
-var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon"}
+var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring"}
 
 // newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
 func newStage(t *testing.T, program string) *stage {
@@ -137,8 +137,11 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
 				if findable[name] && (s.only == "" || s.only == name) {
 					settings.ImportID, settings.Ownership, settings.AbsentAfter = s.settings.ImportID, s.settings.Ownership, s.settings.AbsentAfter
+					if settings.Ownership != "" && s.schemas.Lists[s.program+"_"+name] != nil {
+						settings.ListConfig = s.settings.ListConfig
+					}
 				}
-				rows, definitions, err := b.Serve(plugin.Resource{Type: s.program + "_" + name, Schema: of}, settings)
+				rows, definitions, err := b.Serve(s.schemas.Resource(s.program+"_"+name), settings)
 				if err != nil {
 					return err
 				}

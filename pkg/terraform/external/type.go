@@ -35,7 +35,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
+	"github.com/bowline-dev/bowline/pkg/terraform/references"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
@@ -59,8 +61,8 @@ type Bridge struct {
 	factory *clients.Factory[processes.Settings, *processes.Process]
 	types   map[schema.GroupResource]*Type
 	scheme  *runtime.Scheme
-	// reporter of warnings; nil before the first kind is served
-	reporter *reporter
+	// warnings is nil before the first kind is served
+	warnings *warnings.Reporter
 }
 
 // NewBridge returns a bridge to the provider of a source. The scheme has the kinds with Go types to which objects may refer.
@@ -85,7 +87,7 @@ func (b *Bridge) ProviderOf(configs []*apiextensionsv1.CustomResourceDefinition)
 
 // Serve returns a resource type as two kinds, with their definitions. The settings count for a type that is served already, too.
 func (b *Bridge) Serve(r plugin.Resource, with TypeSettings) ([]provider.Kind, []*apiextensionsv1.CustomResourceDefinition, error) {
-	resolved, err := with.resolve(r.Schema.Block)
+	resolved, err := with.resolve(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,12 +112,12 @@ func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.Custo
 			t.settings.Store(with)
 		}
 		all = append(all, provider.Kind{
-			Object: &object{*unstructured.New(kindOf(d)), b.scheme},
+			Object: references.Of(unstructured.New(kindOf(d)), b.scheme),
 			Connecter: func(s *provider.Setup) managed.ExternalConnecter {
-				if b.reporter == nil { // of all kinds, since they share configurations
-					b.reporter = newReporter(s, b.Store.ReadOnly())
+				if b.warnings == nil { // of all kinds, since they share configurations
+					b.warnings = warnings.NewReporter(s, b.Store.ReadOnly())
 				}
-				return connecter{t, b.factory.In(s.Clients()), b.reporter}
+				return connecter{t, b.factory.In(s.Clients()), b.warnings}
 			},
 			Options: []managed.ReconcilerOption{
 				managed.WithVendorNames(), managed.WithBackgroundOperations(callTimeout), managed.WithRecreatePolicy(xpv1.RecreateOnRequest),
@@ -132,7 +134,7 @@ func kindOf(d *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionKind
 type connecter struct {
 	of       *Type
 	pool     *clients.Pool[*processes.Process]
-	reporter *reporter
+	warnings *warnings.Reporter
 }
 
 // Connect returns a client of the provider's process of the object's ProviderConfig.
@@ -141,14 +143,14 @@ func (c connecter) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err != nil {
 		return nil, err
 	}
-	of := lease.Client.Schemas.Resources[c.of.Name]
-	if of == nil {
+	of := lease.Client.Schemas.Resource(c.of.Name)
+	if of.Schema == nil {
 		lease.Release()
 		return nil, failure.New(failure.ProviderConfigUnavailable, fmt.Sprintf("the Terraform provider does not serve %s any more: see its TerraformProvider",
 			c.of.Name))
 	}
-	c.reporter.configured(ctx, lease.Client, lease.SecretValues())
-	external := &client{Lease: lease, Type: c.of, object: mg, reporter: c.reporter, Resource: plugin.Resource{Type: c.of.Name, Schema: of}}
+	c.warnings.Configured(ctx, lease.Client, lease.SecretValues())
+	external := &client{Lease: lease, Type: c.of, object: mg, warnings: c.warnings, Resource: of}
 	external.found = external.NoState()
 	return external, nil
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 )
 
 // Warnings of the provider are events of the object that they are about, once for each text and generation, without secrets.
@@ -94,7 +94,7 @@ func (s *stage) warnings(about *unstructured.Managed) map[string]int32 {
 	all, found := &corev1.EventList{}, map[string]int32{}
 	s.must(s.Client.List(s.t.Context(), all, client.InNamespace(metav1.NamespaceDefault)))
 	for _, e := range slices.DeleteFunc(all.Items, func(e corev1.Event) bool {
-		return e.InvolvedObject.UID != about.GetUID() || e.Reason != string(external.ReasonWarning)
+		return e.InvolvedObject.UID != about.GetUID() || e.Reason != string(warnings.Reason)
 	}) {
 		found[e.Message] = e.Count
 	}

@@ -49,7 +49,7 @@ func newStage(t *testing.T, name string) *stage {
 	if len(schemas.Types) < 3 || len(schemas.Resources) != 1 {
 		t.Fatalf("types %v, of which %d have a schema, want one", schemas.Types, len(schemas.Resources))
 	}
-	s.berth = plugin.Resource{Type: name + "_berth", Schema: schemas.Resources[name+"_berth"]}
+	s.berth = schemas.Resource(name + "_berth")
 	config := with(schemas.Provider.Block, map[string]cty.Value{"folder": cty.StringVal(s.folder)})
 	if s.Provider, err = schemas.Configure(t.Context(), process, config, nil); err != nil {
 		t.Fatal(err)

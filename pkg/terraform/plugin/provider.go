@@ -31,16 +31,22 @@ type Provider struct {
 	Seen func(cty.Value)
 	// Limit makes the calls that reach the external system, within its limits. It returns the error of the call, or why it was not made.
 	// Default: all calls are made.
-	Limit    func(context.Context, func(context.Context) error) error
+	Limit func(context.Context, func(context.Context) error) error
+	// Lists are the limits of each List. Default: see their fields.
+	Lists    ListLimits
 	answered answered
 }
 
 // reach is Call for calls that reach the external system.
 func (p *Provider) reach(ctx context.Context, m wire.Method, request, answer proto.Message) error {
+	return p.limited(ctx, func(ctx context.Context) error { return p.Call(ctx, m, request, answer) })
+}
+
+func (p *Provider) limited(ctx context.Context, call func(context.Context) error) error {
 	if p.Limit == nil {
-		return p.Call(ctx, m, request, answer)
+		return call(ctx)
 	}
-	return p.Limit(ctx, func(ctx context.Context) error { return p.Call(ctx, m, request, answer) })
+	return p.Limit(ctx, call)
 }
 
 // A State is what Terraform knows of one external resource.
@@ -54,6 +60,7 @@ type State struct {
 type Resource struct {
 	Type   string
 	Schema *schema.Schema
+	List   *schema.Schema // of the configuration of a list; nil where the provider does not list the type
 }
 
 // NoState returns the state of what does not exist.
@@ -247,8 +254,16 @@ func (p *Provider) Applied(r Resource, prior State, answer *wire.Apply_Response)
 // Import returns the state of what exists outside, by what the provider documents as its import id. Its value is null if there is nothing of
 // that id.
 func (p *Provider) Import(ctx context.Context, r Resource, id string) (State, error) {
+	return p.imported(ctx, r, &wire.Import_Request{TypeName: r.Type, Id: id, ClientCapabilities: capabilities()})
+}
+
+// ImportListed is Import by the identity of what a list returned.
+func (p *Provider) ImportListed(ctx context.Context, r Resource, of Listed) (State, error) {
+	return p.imported(ctx, r, &wire.Import_Request{TypeName: r.Type, Identity: identity(of.Identity), ClientCapabilities: capabilities()})
+}
+
+func (p *Provider) imported(ctx context.Context, r Resource, request *wire.Import_Request) (State, error) {
 	answer := &wire.Import_Response{}
-	request := &wire.Import_Request{TypeName: r.Type, Id: id, ClientCapabilities: capabilities()}
 	if err := p.reach(ctx, wire.MethodImport, request, answer); err != nil {
 		return r.NoState(), err
 	}

@@ -67,6 +67,8 @@ const (
 	keyImportID = "importID"
 	keyAbsent   = "absentBefore"
 	keyMissing  = "missingSince"
+	keyOwner    = "ownership"
+	keyList     = "listConfig"
 )
 
 // A State is what is stored of one external resource.
@@ -84,6 +86,10 @@ type State struct {
 	// ImportID is that of what the creation makes; empty if it is not known beforehand. AbsentBefore is true if nothing had it before.
 	ImportID     string
 	AbsentBefore bool
+	// Ownership is the field in which what the creation makes has the label of the object, empty for none. ListConfig is the configuration of a
+	// list that has it; nil if it cannot be listed.
+	Ownership    string
+	ListConfig   json.RawMessage
 	MissingSince time.Time // when nothing was found of a creation that was interrupted; zero for never
 }
 
@@ -304,6 +310,12 @@ func encode(s *State) map[string][]byte {
 	if s.AbsentBefore {
 		data[keyAbsent] = []byte("true")
 	}
+	if s.Ownership != "" {
+		data[keyOwner] = []byte(s.Ownership)
+	}
+	if s.ListConfig != nil {
+		data[keyList] = s.ListConfig
+	}
 	if !s.MissingSince.IsZero() {
 		data[keyMissing] = s.MissingSince.UTC().AppendFormat(nil, time.RFC3339Nano)
 	}
@@ -318,7 +330,8 @@ func decode(secret *corev1.Secret) (*State, error) {
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
-		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true"}
+		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
+		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
 	if since, has := secret.Data[keyMissing]; has {
 		if s.MissingSince, err = time.Parse(time.RFC3339Nano, string(since)); err != nil {
 			return nil, fmt.Errorf("key %s is no time", keyMissing)

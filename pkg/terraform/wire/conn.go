@@ -5,6 +5,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -62,6 +63,8 @@ var (
 	MethodPlan              = Method{"PlanResourceChange", "PlanResourceChange"}
 	MethodApply             = Method{"ApplyResourceChange", "ApplyResourceChange"}
 	MethodImport            = Method{"ImportResourceState", "ImportResourceState"}
+	MethodValidateList      = Method{"ValidateListResourceConfig", "ValidateListResourceConfig"}
+	MethodList              = Method{"ListResource", "ListResource"}
 )
 
 // Name is the method's name in version 6.
@@ -102,11 +105,60 @@ func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Messa
 	if err == nil {
 		return nil
 	}
+	return unanswered(ctx, m, err)
+}
+
+func unanswered(ctx context.Context, m Method, err error) error {
 	unanswered := &Unanswered{Method: m.v6, Unsupported: status.Code(err) == codes.Unimplemented, err: err}
 	if cause := context.Cause(ctx); cause != nil {
 		unanswered.err = cause
 	}
 	return unanswered
+}
+
+// List calls MethodList, and a function for each event of the answer, until that returns an error. The errors of the call are Unanswered.
+func (c *Conn) List(ctx context.Context, request *List_Request, each func(*List_Event) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // has the provider end
+	began, outcome := time.Now(), OutcomeOK
+	err := c.list(ctx, request, func(e *List_Event) error {
+		if outcomeOf(e, nil) == OutcomeError {
+			outcome = OutcomeError
+		}
+		return each(e)
+	})
+	if _, lost := errors.AsType[*Unanswered](err); lost {
+		outcome = OutcomeUnanswered
+	}
+	if c.Called != nil {
+		c.Called(MethodList, outcome, time.Since(began))
+	}
+	return err
+}
+
+func (c *Conn) list(ctx context.Context, request *List_Request, each func(*List_Event) error) error {
+	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, MethodList.Path(c.Version))
+	if err != nil {
+		return unanswered(ctx, MethodList, err)
+	}
+	if err = stream.SendMsg(request); err == nil {
+		err = stream.CloseSend()
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // io.EOF says that RecvMsg has the error
+		return unanswered(ctx, MethodList, err)
+	}
+	for {
+		event := &List_Event{}
+		switch err := stream.RecvMsg(event); {
+		case errors.Is(err, io.EOF): // the provider has ended the list
+			return nil
+		case err != nil:
+			return unanswered(ctx, MethodList, err)
+		}
+		if err := each(event); err != nil {
+			return err
+		}
+	}
 }
 
 // CopyOutput writes what the process prints, until it ends: a process whose output nobody reads is blocked by it.

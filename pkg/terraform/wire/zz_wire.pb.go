@@ -915,6 +915,79 @@ func (*Import) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
+type ValidateList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateList) Reset() {
+	*x = ValidateList{}
+	mi := &file_wire_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateList) ProtoMessage() {}
+
+func (x *ValidateList) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateList.ProtoReflect.Descriptor instead.
+func (*ValidateList) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{19}
+}
+
+// The answer is a stream of Events.
+type List struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *List) Reset() {
+	*x = List{}
+	mi := &file_wire_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *List) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*List) ProtoMessage() {}
+
+func (x *List) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use List.ProtoReflect.Descriptor instead.
+func (*List) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{20}
+}
+
 type AttributePath_Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Selector:
@@ -929,7 +1002,7 @@ type AttributePath_Step struct {
 
 func (x *AttributePath_Step) Reset() {
 	*x = AttributePath_Step{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1014,7 @@ func (x *AttributePath_Step) String() string {
 func (*AttributePath_Step) ProtoMessage() {}
 
 func (x *AttributePath_Step) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1100,7 @@ type Schema_Block struct {
 
 func (x *Schema_Block) Reset() {
 	*x = Schema_Block{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1112,7 @@ func (x *Schema_Block) String() string {
 func (*Schema_Block) ProtoMessage() {}
 
 func (x *Schema_Block) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1187,7 @@ type Schema_Attribute struct {
 
 func (x *Schema_Attribute) Reset() {
 	*x = Schema_Attribute{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1199,7 @@ func (x *Schema_Attribute) String() string {
 func (*Schema_Attribute) ProtoMessage() {}
 
 func (x *Schema_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1291,7 @@ type Schema_NestedBlock struct {
 
 func (x *Schema_NestedBlock) Reset() {
 	*x = Schema_NestedBlock{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1303,7 @@ func (x *Schema_NestedBlock) String() string {
 func (*Schema_NestedBlock) ProtoMessage() {}
 
 func (x *Schema_NestedBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1364,7 @@ type Schema_Object struct {
 
 func (x *Schema_Object) Reset() {
 	*x = Schema_Object{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1376,7 @@ func (x *Schema_Object) String() string {
 func (*Schema_Object) ProtoMessage() {}
 
 func (x *Schema_Object) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1414,7 @@ type GetSchema_Request struct {
 
 func (x *GetSchema_Request) Reset() {
 	*x = GetSchema_Request{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1426,7 @@ func (x *GetSchema_Request) String() string {
 func (*GetSchema_Request) ProtoMessage() {}
 
 func (x *GetSchema_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,13 +1449,15 @@ type GetSchema_Response struct {
 	ResourceSchemas    map[string][]byte   `protobuf:"bytes,2,rep,name=resource_schemas,json=resourceSchemas,proto3" json:"resource_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Diagnostics        []*Diagnostic       `protobuf:"bytes,4,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
 	ServerCapabilities *ServerCapabilities `protobuf:"bytes,6,opt,name=server_capabilities,json=serverCapabilities,proto3" json:"server_capabilities,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Each is a Schema, encoded, of the configuration of a list.
+	ListResourceSchemas map[string][]byte `protobuf:"bytes,9,rep,name=list_resource_schemas,json=listResourceSchemas,proto3" json:"list_resource_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *GetSchema_Response) Reset() {
 	*x = GetSchema_Response{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1469,7 @@ func (x *GetSchema_Response) String() string {
 func (*GetSchema_Response) ProtoMessage() {}
 
 func (x *GetSchema_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,6 +1513,13 @@ func (x *GetSchema_Response) GetServerCapabilities() *ServerCapabilities {
 	return nil
 }
 
+func (x *GetSchema_Response) GetListResourceSchemas() map[string][]byte {
+	if x != nil {
+		return x.ListResourceSchemas
+	}
+	return nil
+}
+
 type ValidateProvider_Request struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Config        *DynamicValue          `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
@@ -1447,7 +1529,7 @@ type ValidateProvider_Request struct {
 
 func (x *ValidateProvider_Request) Reset() {
 	*x = ValidateProvider_Request{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1541,7 @@ func (x *ValidateProvider_Request) String() string {
 func (*ValidateProvider_Request) ProtoMessage() {}
 
 func (x *ValidateProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1574,7 @@ type ValidateProvider_Response struct {
 
 func (x *ValidateProvider_Response) Reset() {
 	*x = ValidateProvider_Response{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1586,7 @@ func (x *ValidateProvider_Response) String() string {
 func (*ValidateProvider_Response) ProtoMessage() {}
 
 func (x *ValidateProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1627,7 @@ type ConfigureProvider_Request struct {
 
 func (x *ConfigureProvider_Request) Reset() {
 	*x = ConfigureProvider_Request{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1639,7 @@ func (x *ConfigureProvider_Request) String() string {
 func (*ConfigureProvider_Request) ProtoMessage() {}
 
 func (x *ConfigureProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1685,7 @@ type ConfigureProvider_Response struct {
 
 func (x *ConfigureProvider_Response) Reset() {
 	*x = ConfigureProvider_Response{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1697,7 @@ func (x *ConfigureProvider_Response) String() string {
 func (*ConfigureProvider_Response) ProtoMessage() {}
 
 func (x *ConfigureProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1728,7 @@ type StopProvider_Request struct {
 
 func (x *StopProvider_Request) Reset() {
 	*x = StopProvider_Request{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1740,7 @@ func (x *StopProvider_Request) String() string {
 func (*StopProvider_Request) ProtoMessage() {}
 
 func (x *StopProvider_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1765,7 @@ type StopProvider_Response struct {
 
 func (x *StopProvider_Response) Reset() {
 	*x = StopProvider_Response{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1777,7 @@ func (x *StopProvider_Response) String() string {
 func (*StopProvider_Response) ProtoMessage() {}
 
 func (x *StopProvider_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1811,7 @@ type ValidateResource_Request struct {
 
 func (x *ValidateResource_Request) Reset() {
 	*x = ValidateResource_Request{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1823,7 @@ func (x *ValidateResource_Request) String() string {
 func (*ValidateResource_Request) ProtoMessage() {}
 
 func (x *ValidateResource_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1869,7 @@ type ValidateResource_Response struct {
 
 func (x *ValidateResource_Response) Reset() {
 	*x = ValidateResource_Response{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1881,7 @@ func (x *ValidateResource_Response) String() string {
 func (*ValidateResource_Response) ProtoMessage() {}
 
 func (x *ValidateResource_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1915,7 @@ type UpgradeState_Request struct {
 
 func (x *UpgradeState_Request) Reset() {
 	*x = UpgradeState_Request{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1927,7 @@ func (x *UpgradeState_Request) String() string {
 func (*UpgradeState_Request) ProtoMessage() {}
 
 func (x *UpgradeState_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +1974,7 @@ type UpgradeState_Response struct {
 
 func (x *UpgradeState_Response) Reset() {
 	*x = UpgradeState_Response{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1986,7 @@ func (x *UpgradeState_Response) String() string {
 func (*UpgradeState_Response) ProtoMessage() {}
 
 func (x *UpgradeState_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2030,7 @@ type Read_Request struct {
 
 func (x *Read_Request) Reset() {
 	*x = Read_Request{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2042,7 @@ func (x *Read_Request) String() string {
 func (*Read_Request) ProtoMessage() {}
 
 func (x *Read_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2112,7 @@ type Read_Response struct {
 
 func (x *Read_Response) Reset() {
 	*x = Read_Response{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2124,7 @@ func (x *Read_Response) String() string {
 func (*Read_Response) ProtoMessage() {}
 
 func (x *Read_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2184,7 @@ type Plan_Request struct {
 
 func (x *Plan_Request) Reset() {
 	*x = Plan_Request{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2196,7 @@ func (x *Plan_Request) String() string {
 func (*Plan_Request) ProtoMessage() {}
 
 func (x *Plan_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2282,7 @@ type Plan_Response struct {
 
 func (x *Plan_Response) Reset() {
 	*x = Plan_Response{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2294,7 @@ func (x *Plan_Response) String() string {
 func (*Plan_Response) ProtoMessage() {}
 
 func (x *Plan_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2367,7 @@ type Apply_Request struct {
 
 func (x *Apply_Request) Reset() {
 	*x = Apply_Request{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2379,7 @@ func (x *Apply_Request) String() string {
 func (*Apply_Request) ProtoMessage() {}
 
 func (x *Apply_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2457,7 @@ type Apply_Response struct {
 
 func (x *Apply_Response) Reset() {
 	*x = Apply_Response{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2469,7 @@ func (x *Apply_Response) String() string {
 func (*Apply_Response) ProtoMessage() {}
 
 func (x *Apply_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2532,7 @@ type Import_Request struct {
 
 func (x *Import_Request) Reset() {
 	*x = Import_Request{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2544,7 @@ func (x *Import_Request) String() string {
 func (*Import_Request) ProtoMessage() {}
 
 func (x *Import_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2600,7 @@ type Import_Imported struct {
 
 func (x *Import_Imported) Reset() {
 	*x = Import_Imported{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2612,7 @@ func (x *Import_Imported) String() string {
 func (*Import_Imported) ProtoMessage() {}
 
 func (x *Import_Imported) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2666,7 @@ type Import_Response struct {
 
 func (x *Import_Response) Reset() {
 	*x = Import_Response{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2678,7 @@ func (x *Import_Response) String() string {
 func (*Import_Response) ProtoMessage() {}
 
 func (x *Import_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,6 +2702,238 @@ func (x *Import_Response) GetImported() []*Import_Imported {
 }
 
 func (x *Import_Response) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type ValidateList_Request struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	Config        *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateList_Request) Reset() {
+	*x = ValidateList_Request{}
+	mi := &file_wire_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateList_Request) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateList_Request) ProtoMessage() {}
+
+func (x *ValidateList_Request) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateList_Request.ProtoReflect.Descriptor instead.
+func (*ValidateList_Request) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{19, 0}
+}
+
+func (x *ValidateList_Request) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *ValidateList_Request) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+type ValidateList_Response struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateList_Response) Reset() {
+	*x = ValidateList_Response{}
+	mi := &file_wire_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateList_Response) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateList_Response) ProtoMessage() {}
+
+func (x *ValidateList_Response) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateList_Response.ProtoReflect.Descriptor instead.
+func (*ValidateList_Response) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{19, 1}
+}
+
+func (x *ValidateList_Response) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type List_Request struct {
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	TypeName              string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	Config                *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	IncludeResourceObject bool                   `protobuf:"varint,3,opt,name=include_resource_object,json=includeResourceObject,proto3" json:"include_resource_object,omitempty"`
+	Limit                 int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *List_Request) Reset() {
+	*x = List_Request{}
+	mi := &file_wire_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *List_Request) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*List_Request) ProtoMessage() {}
+
+func (x *List_Request) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use List_Request.ProtoReflect.Descriptor instead.
+func (*List_Request) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{20, 0}
+}
+
+func (x *List_Request) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *List_Request) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *List_Request) GetIncludeResourceObject() bool {
+	if x != nil {
+		return x.IncludeResourceObject
+	}
+	return false
+}
+
+func (x *List_Request) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type List_Event struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Identity       *IdentityData          `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	DisplayName    string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	ResourceObject *DynamicValue          `protobuf:"bytes,3,opt,name=resource_object,json=resourceObject,proto3" json:"resource_object,omitempty"`
+	Diagnostics    []*Diagnostic          `protobuf:"bytes,4,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *List_Event) Reset() {
+	*x = List_Event{}
+	mi := &file_wire_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *List_Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*List_Event) ProtoMessage() {}
+
+func (x *List_Event) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use List_Event.ProtoReflect.Descriptor instead.
+func (*List_Event) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{20, 1}
+}
+
+func (x *List_Event) GetIdentity() *IdentityData {
+	if x != nil {
+		return x.Identity
+	}
+	return nil
+}
+
+func (x *List_Event) GetDisplayName() string {
+	if x != nil {
+		return x.DisplayName
+	}
+	return ""
+}
+
+func (x *List_Event) GetResourceObject() *DynamicValue {
+	if x != nil {
+		return x.ResourceObject
+	}
+	return nil
+}
+
+func (x *List_Event) GetDiagnostics() []*Diagnostic {
 	if x != nil {
 		return x.Diagnostics
 	}
@@ -2698,15 +3012,19 @@ const file_wire_proto_rawDesc = "" +
 	"\x12ServerCapabilities\x12!\n" +
 	"\fplan_destroy\x18\x01 \x01(\bR\vplanDestroy\x12?\n" +
 	"\x1cget_provider_schema_optional\x18\x02 \x01(\bR\x19getProviderSchemaOptional\x12.\n" +
-	"\x13move_resource_state\x18\x03 \x01(\bR\x11moveResourceState\"\xb2\x03\n" +
+	"\x13move_resource_state\x18\x03 \x01(\bR\x11moveResourceState\"\xf3\x04\n" +
 	"\tGetSchema\x1a\t\n" +
-	"\aRequest\x1a\x99\x03\n" +
+	"\aRequest\x1a\xda\x04\n" +
 	"\bResponse\x12:\n" +
 	"\bprovider\x18\x01 \x01(\v2\x1e.bowline.terraform.wire.SchemaR\bprovider\x12j\n" +
 	"\x10resource_schemas\x18\x02 \x03(\v2?.bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntryR\x0fresourceSchemas\x12D\n" +
 	"\vdiagnostics\x18\x04 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnostics\x12[\n" +
-	"\x13server_capabilities\x18\x06 \x01(\v2*.bowline.terraform.wire.ServerCapabilitiesR\x12serverCapabilities\x1aB\n" +
+	"\x13server_capabilities\x18\x06 \x01(\v2*.bowline.terraform.wire.ServerCapabilitiesR\x12serverCapabilities\x12w\n" +
+	"\x15list_resource_schemas\x18\t \x03(\v2C.bowline.terraform.wire.GetSchema.Response.ListResourceSchemasEntryR\x13listResourceSchemas\x1aB\n" +
 	"\x14ResourceSchemasEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aF\n" +
+	"\x18ListResourceSchemasEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"6\n" +
 	"\x06Output\x12\x18\n" +
@@ -2812,7 +3130,24 @@ const file_wire_proto_rawDesc = "" +
 	"\bidentity\x18\x04 \x01(\v2$.bowline.terraform.wire.IdentityDataR\bidentity\x1a\x95\x01\n" +
 	"\bResponse\x12C\n" +
 	"\bimported\x18\x01 \x03(\v2'.bowline.terraform.wire.Import.ImportedR\bimported\x12D\n" +
-	"\vdiagnostics\x18\x02 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnosticsB8Z6github.com/bowline-dev/bowline/pkg/terraform/wire;wireb\x06proto3"
+	"\vdiagnostics\x18\x02 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnostics\"\xc6\x01\n" +
+	"\fValidateList\x1ad\n" +
+	"\aRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12<\n" +
+	"\x06config\x18\x02 \x01(\v2$.bowline.terraform.wire.DynamicValueR\x06config\x1aP\n" +
+	"\bResponse\x12D\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnostics\"\xbf\x03\n" +
+	"\x04List\x1a\xb2\x01\n" +
+	"\aRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12<\n" +
+	"\x06config\x18\x02 \x01(\v2$.bowline.terraform.wire.DynamicValueR\x06config\x126\n" +
+	"\x17include_resource_object\x18\x03 \x01(\bR\x15includeResourceObject\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x1a\x81\x02\n" +
+	"\x05Event\x12@\n" +
+	"\bidentity\x18\x01 \x01(\v2$.bowline.terraform.wire.IdentityDataR\bidentity\x12!\n" +
+	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12M\n" +
+	"\x0fresource_object\x18\x03 \x01(\v2$.bowline.terraform.wire.DynamicValueR\x0eresourceObject\x12D\n" +
+	"\vdiagnostics\x18\x04 \x03(\v2\".bowline.terraform.wire.DiagnosticR\vdiagnosticsB8Z6github.com/bowline-dev/bowline/pkg/terraform/wire;wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2827,7 +3162,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_wire_proto_goTypes = []any{
 	(Diagnostic_Severity)(0),           // 0: bowline.terraform.wire.Diagnostic.Severity
 	(*DynamicValue)(nil),               // 1: bowline.terraform.wire.DynamicValue
@@ -2849,98 +3184,112 @@ var file_wire_proto_goTypes = []any{
 	(*Plan)(nil),                       // 17: bowline.terraform.wire.Plan
 	(*Apply)(nil),                      // 18: bowline.terraform.wire.Apply
 	(*Import)(nil),                     // 19: bowline.terraform.wire.Import
-	(*AttributePath_Step)(nil),         // 20: bowline.terraform.wire.AttributePath.Step
-	(*Schema_Block)(nil),               // 21: bowline.terraform.wire.Schema.Block
-	(*Schema_Attribute)(nil),           // 22: bowline.terraform.wire.Schema.Attribute
-	(*Schema_NestedBlock)(nil),         // 23: bowline.terraform.wire.Schema.NestedBlock
-	(*Schema_Object)(nil),              // 24: bowline.terraform.wire.Schema.Object
-	(*GetSchema_Request)(nil),          // 25: bowline.terraform.wire.GetSchema.Request
-	(*GetSchema_Response)(nil),         // 26: bowline.terraform.wire.GetSchema.Response
-	nil,                                // 27: bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
-	(*ValidateProvider_Request)(nil),   // 28: bowline.terraform.wire.ValidateProvider.Request
-	(*ValidateProvider_Response)(nil),  // 29: bowline.terraform.wire.ValidateProvider.Response
-	(*ConfigureProvider_Request)(nil),  // 30: bowline.terraform.wire.ConfigureProvider.Request
-	(*ConfigureProvider_Response)(nil), // 31: bowline.terraform.wire.ConfigureProvider.Response
-	(*StopProvider_Request)(nil),       // 32: bowline.terraform.wire.StopProvider.Request
-	(*StopProvider_Response)(nil),      // 33: bowline.terraform.wire.StopProvider.Response
-	(*ValidateResource_Request)(nil),   // 34: bowline.terraform.wire.ValidateResource.Request
-	(*ValidateResource_Response)(nil),  // 35: bowline.terraform.wire.ValidateResource.Response
-	nil,                                // 36: bowline.terraform.wire.RawState.FlatmapEntry
-	(*UpgradeState_Request)(nil),       // 37: bowline.terraform.wire.UpgradeState.Request
-	(*UpgradeState_Response)(nil),      // 38: bowline.terraform.wire.UpgradeState.Response
-	(*Read_Request)(nil),               // 39: bowline.terraform.wire.Read.Request
-	(*Read_Response)(nil),              // 40: bowline.terraform.wire.Read.Response
-	(*Plan_Request)(nil),               // 41: bowline.terraform.wire.Plan.Request
-	(*Plan_Response)(nil),              // 42: bowline.terraform.wire.Plan.Response
-	(*Apply_Request)(nil),              // 43: bowline.terraform.wire.Apply.Request
-	(*Apply_Response)(nil),             // 44: bowline.terraform.wire.Apply.Response
-	(*Import_Request)(nil),             // 45: bowline.terraform.wire.Import.Request
-	(*Import_Imported)(nil),            // 46: bowline.terraform.wire.Import.Imported
-	(*Import_Response)(nil),            // 47: bowline.terraform.wire.Import.Response
+	(*ValidateList)(nil),               // 20: bowline.terraform.wire.ValidateList
+	(*List)(nil),                       // 21: bowline.terraform.wire.List
+	(*AttributePath_Step)(nil),         // 22: bowline.terraform.wire.AttributePath.Step
+	(*Schema_Block)(nil),               // 23: bowline.terraform.wire.Schema.Block
+	(*Schema_Attribute)(nil),           // 24: bowline.terraform.wire.Schema.Attribute
+	(*Schema_NestedBlock)(nil),         // 25: bowline.terraform.wire.Schema.NestedBlock
+	(*Schema_Object)(nil),              // 26: bowline.terraform.wire.Schema.Object
+	(*GetSchema_Request)(nil),          // 27: bowline.terraform.wire.GetSchema.Request
+	(*GetSchema_Response)(nil),         // 28: bowline.terraform.wire.GetSchema.Response
+	nil,                                // 29: bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
+	nil,                                // 30: bowline.terraform.wire.GetSchema.Response.ListResourceSchemasEntry
+	(*ValidateProvider_Request)(nil),   // 31: bowline.terraform.wire.ValidateProvider.Request
+	(*ValidateProvider_Response)(nil),  // 32: bowline.terraform.wire.ValidateProvider.Response
+	(*ConfigureProvider_Request)(nil),  // 33: bowline.terraform.wire.ConfigureProvider.Request
+	(*ConfigureProvider_Response)(nil), // 34: bowline.terraform.wire.ConfigureProvider.Response
+	(*StopProvider_Request)(nil),       // 35: bowline.terraform.wire.StopProvider.Request
+	(*StopProvider_Response)(nil),      // 36: bowline.terraform.wire.StopProvider.Response
+	(*ValidateResource_Request)(nil),   // 37: bowline.terraform.wire.ValidateResource.Request
+	(*ValidateResource_Response)(nil),  // 38: bowline.terraform.wire.ValidateResource.Response
+	nil,                                // 39: bowline.terraform.wire.RawState.FlatmapEntry
+	(*UpgradeState_Request)(nil),       // 40: bowline.terraform.wire.UpgradeState.Request
+	(*UpgradeState_Response)(nil),      // 41: bowline.terraform.wire.UpgradeState.Response
+	(*Read_Request)(nil),               // 42: bowline.terraform.wire.Read.Request
+	(*Read_Response)(nil),              // 43: bowline.terraform.wire.Read.Response
+	(*Plan_Request)(nil),               // 44: bowline.terraform.wire.Plan.Request
+	(*Plan_Response)(nil),              // 45: bowline.terraform.wire.Plan.Response
+	(*Apply_Request)(nil),              // 46: bowline.terraform.wire.Apply.Request
+	(*Apply_Response)(nil),             // 47: bowline.terraform.wire.Apply.Response
+	(*Import_Request)(nil),             // 48: bowline.terraform.wire.Import.Request
+	(*Import_Imported)(nil),            // 49: bowline.terraform.wire.Import.Imported
+	(*Import_Response)(nil),            // 50: bowline.terraform.wire.Import.Response
+	(*ValidateList_Request)(nil),       // 51: bowline.terraform.wire.ValidateList.Request
+	(*ValidateList_Response)(nil),      // 52: bowline.terraform.wire.ValidateList.Response
+	(*List_Request)(nil),               // 53: bowline.terraform.wire.List.Request
+	(*List_Event)(nil),                 // 54: bowline.terraform.wire.List.Event
 }
 var file_wire_proto_depIdxs = []int32{
 	0,  // 0: bowline.terraform.wire.Diagnostic.severity:type_name -> bowline.terraform.wire.Diagnostic.Severity
 	3,  // 1: bowline.terraform.wire.Diagnostic.attribute:type_name -> bowline.terraform.wire.AttributePath
-	20, // 2: bowline.terraform.wire.AttributePath.steps:type_name -> bowline.terraform.wire.AttributePath.Step
-	21, // 3: bowline.terraform.wire.Schema.block:type_name -> bowline.terraform.wire.Schema.Block
+	22, // 2: bowline.terraform.wire.AttributePath.steps:type_name -> bowline.terraform.wire.AttributePath.Step
+	23, // 3: bowline.terraform.wire.Schema.block:type_name -> bowline.terraform.wire.Schema.Block
 	1,  // 4: bowline.terraform.wire.IdentityData.data:type_name -> bowline.terraform.wire.DynamicValue
-	36, // 5: bowline.terraform.wire.RawState.flatmap:type_name -> bowline.terraform.wire.RawState.FlatmapEntry
-	22, // 6: bowline.terraform.wire.Schema.Block.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
-	23, // 7: bowline.terraform.wire.Schema.Block.block_types:type_name -> bowline.terraform.wire.Schema.NestedBlock
-	21, // 8: bowline.terraform.wire.Schema.NestedBlock.block:type_name -> bowline.terraform.wire.Schema.Block
-	22, // 9: bowline.terraform.wire.Schema.Object.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
+	39, // 5: bowline.terraform.wire.RawState.flatmap:type_name -> bowline.terraform.wire.RawState.FlatmapEntry
+	24, // 6: bowline.terraform.wire.Schema.Block.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
+	25, // 7: bowline.terraform.wire.Schema.Block.block_types:type_name -> bowline.terraform.wire.Schema.NestedBlock
+	23, // 8: bowline.terraform.wire.Schema.NestedBlock.block:type_name -> bowline.terraform.wire.Schema.Block
+	24, // 9: bowline.terraform.wire.Schema.Object.attributes:type_name -> bowline.terraform.wire.Schema.Attribute
 	4,  // 10: bowline.terraform.wire.GetSchema.Response.provider:type_name -> bowline.terraform.wire.Schema
-	27, // 11: bowline.terraform.wire.GetSchema.Response.resource_schemas:type_name -> bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
+	29, // 11: bowline.terraform.wire.GetSchema.Response.resource_schemas:type_name -> bowline.terraform.wire.GetSchema.Response.ResourceSchemasEntry
 	2,  // 12: bowline.terraform.wire.GetSchema.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
 	6,  // 13: bowline.terraform.wire.GetSchema.Response.server_capabilities:type_name -> bowline.terraform.wire.ServerCapabilities
-	1,  // 14: bowline.terraform.wire.ValidateProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 15: bowline.terraform.wire.ValidateProvider.Response.prepared:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 16: bowline.terraform.wire.ValidateProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 17: bowline.terraform.wire.ConfigureProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 18: bowline.terraform.wire.ConfigureProvider.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	2,  // 19: bowline.terraform.wire.ConfigureProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 20: bowline.terraform.wire.ValidateResource.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 21: bowline.terraform.wire.ValidateResource.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	2,  // 22: bowline.terraform.wire.ValidateResource.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	14, // 23: bowline.terraform.wire.UpgradeState.Request.raw_state:type_name -> bowline.terraform.wire.RawState
-	1,  // 24: bowline.terraform.wire.UpgradeState.Response.upgraded_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 25: bowline.terraform.wire.UpgradeState.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	1,  // 26: bowline.terraform.wire.Read.Request.current_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 27: bowline.terraform.wire.Read.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 28: bowline.terraform.wire.Read.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	9,  // 29: bowline.terraform.wire.Read.Request.current_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 30: bowline.terraform.wire.Read.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 31: bowline.terraform.wire.Read.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	9,  // 32: bowline.terraform.wire.Read.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 33: bowline.terraform.wire.Plan.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 34: bowline.terraform.wire.Plan.Request.proposed_new_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 35: bowline.terraform.wire.Plan.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 36: bowline.terraform.wire.Plan.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	5,  // 37: bowline.terraform.wire.Plan.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	9,  // 38: bowline.terraform.wire.Plan.Request.prior_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 39: bowline.terraform.wire.Plan.Response.planned_state:type_name -> bowline.terraform.wire.DynamicValue
-	3,  // 40: bowline.terraform.wire.Plan.Response.requires_replace:type_name -> bowline.terraform.wire.AttributePath
-	2,  // 41: bowline.terraform.wire.Plan.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	9,  // 42: bowline.terraform.wire.Plan.Response.planned_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 43: bowline.terraform.wire.Apply.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 44: bowline.terraform.wire.Apply.Request.planned_state:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 45: bowline.terraform.wire.Apply.Request.config:type_name -> bowline.terraform.wire.DynamicValue
-	1,  // 46: bowline.terraform.wire.Apply.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
-	9,  // 47: bowline.terraform.wire.Apply.Request.planned_identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 48: bowline.terraform.wire.Apply.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
-	2,  // 49: bowline.terraform.wire.Apply.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	9,  // 50: bowline.terraform.wire.Apply.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
-	5,  // 51: bowline.terraform.wire.Import.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
-	9,  // 52: bowline.terraform.wire.Import.Request.identity:type_name -> bowline.terraform.wire.IdentityData
-	1,  // 53: bowline.terraform.wire.Import.Imported.state:type_name -> bowline.terraform.wire.DynamicValue
-	9,  // 54: bowline.terraform.wire.Import.Imported.identity:type_name -> bowline.terraform.wire.IdentityData
-	46, // 55: bowline.terraform.wire.Import.Response.imported:type_name -> bowline.terraform.wire.Import.Imported
-	2,  // 56: bowline.terraform.wire.Import.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	30, // 14: bowline.terraform.wire.GetSchema.Response.list_resource_schemas:type_name -> bowline.terraform.wire.GetSchema.Response.ListResourceSchemasEntry
+	1,  // 15: bowline.terraform.wire.ValidateProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 16: bowline.terraform.wire.ValidateProvider.Response.prepared:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 17: bowline.terraform.wire.ValidateProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 18: bowline.terraform.wire.ConfigureProvider.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 19: bowline.terraform.wire.ConfigureProvider.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	2,  // 20: bowline.terraform.wire.ConfigureProvider.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 21: bowline.terraform.wire.ValidateResource.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 22: bowline.terraform.wire.ValidateResource.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	2,  // 23: bowline.terraform.wire.ValidateResource.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	14, // 24: bowline.terraform.wire.UpgradeState.Request.raw_state:type_name -> bowline.terraform.wire.RawState
+	1,  // 25: bowline.terraform.wire.UpgradeState.Response.upgraded_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 26: bowline.terraform.wire.UpgradeState.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 27: bowline.terraform.wire.Read.Request.current_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 28: bowline.terraform.wire.Read.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 29: bowline.terraform.wire.Read.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 30: bowline.terraform.wire.Read.Request.current_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 31: bowline.terraform.wire.Read.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 32: bowline.terraform.wire.Read.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 33: bowline.terraform.wire.Read.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 34: bowline.terraform.wire.Plan.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 35: bowline.terraform.wire.Plan.Request.proposed_new_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 36: bowline.terraform.wire.Plan.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 37: bowline.terraform.wire.Plan.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	5,  // 38: bowline.terraform.wire.Plan.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 39: bowline.terraform.wire.Plan.Request.prior_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 40: bowline.terraform.wire.Plan.Response.planned_state:type_name -> bowline.terraform.wire.DynamicValue
+	3,  // 41: bowline.terraform.wire.Plan.Response.requires_replace:type_name -> bowline.terraform.wire.AttributePath
+	2,  // 42: bowline.terraform.wire.Plan.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 43: bowline.terraform.wire.Plan.Response.planned_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 44: bowline.terraform.wire.Apply.Request.prior_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 45: bowline.terraform.wire.Apply.Request.planned_state:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 46: bowline.terraform.wire.Apply.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	1,  // 47: bowline.terraform.wire.Apply.Request.provider_meta:type_name -> bowline.terraform.wire.DynamicValue
+	9,  // 48: bowline.terraform.wire.Apply.Request.planned_identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 49: bowline.terraform.wire.Apply.Response.new_state:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 50: bowline.terraform.wire.Apply.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	9,  // 51: bowline.terraform.wire.Apply.Response.new_identity:type_name -> bowline.terraform.wire.IdentityData
+	5,  // 52: bowline.terraform.wire.Import.Request.client_capabilities:type_name -> bowline.terraform.wire.ClientCapabilities
+	9,  // 53: bowline.terraform.wire.Import.Request.identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 54: bowline.terraform.wire.Import.Imported.state:type_name -> bowline.terraform.wire.DynamicValue
+	9,  // 55: bowline.terraform.wire.Import.Imported.identity:type_name -> bowline.terraform.wire.IdentityData
+	49, // 56: bowline.terraform.wire.Import.Response.imported:type_name -> bowline.terraform.wire.Import.Imported
+	2,  // 57: bowline.terraform.wire.Import.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 58: bowline.terraform.wire.ValidateList.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 59: bowline.terraform.wire.ValidateList.Response.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	1,  // 60: bowline.terraform.wire.List.Request.config:type_name -> bowline.terraform.wire.DynamicValue
+	9,  // 61: bowline.terraform.wire.List.Event.identity:type_name -> bowline.terraform.wire.IdentityData
+	1,  // 62: bowline.terraform.wire.List.Event.resource_object:type_name -> bowline.terraform.wire.DynamicValue
+	2,  // 63: bowline.terraform.wire.List.Event.diagnostics:type_name -> bowline.terraform.wire.Diagnostic
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2948,7 +3297,7 @@ func file_wire_proto_init() {
 	if File_wire_proto != nil {
 		return
 	}
-	file_wire_proto_msgTypes[19].OneofWrappers = []any{
+	file_wire_proto_msgTypes[21].OneofWrappers = []any{
 		(*AttributePath_Step_AttributeName)(nil),
 		(*AttributePath_Step_ElementKeyString)(nil),
 		(*AttributePath_Step_ElementKeyInt)(nil),
@@ -2959,7 +3308,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   47,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -20,7 +20,6 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
-	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -66,7 +65,7 @@ func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, l
 	b := external.NewBridge(of.Name, source, state.NewReader(live, o.Namespace), scheme)
 	p, err = b.Provider(schemas)
 	for _, name := range types {
-		rows, definitions, failed := b.Serve(plugin.Resource{Type: name, Schema: schemas.Resources[name]}, typeSettingsOf(of, name))
+		rows, definitions, failed := b.Serve(schemas.Resource(name), typeSettingsOf(of, name))
 		p.Kinds, p.Defined, err = append(p.Kinds, rows...), append(p.Defined, definitions...), errors.Join(err, failed)
 	}
 	return p, err

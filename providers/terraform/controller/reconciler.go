@@ -443,7 +443,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		if of == nil {
 			continue
 		}
-		both, defined, err := now.bridge.Serve(plugin.Resource{Type: name, Schema: of}, typeSettingsOf(tp, name))
+		both, defined, err := now.bridge.Serve(schemas.Resource(name), typeSettingsOf(tp, name))
 		if err != nil {
 			return status, fmt.Errorf("resource type %s: %w", name, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
@@ -23,6 +25,9 @@ func typeSettingsOf(tp *v1alpha1.TerraformProvider, resourceType string) externa
 		settings := external.TypeSettings{ConnectionKeys: of.ConnectionKeys, ImportID: of.ImportID, Ownership: of.Ownership}
 		if of.AbsentAfter != nil {
 			settings.AbsentAfter = of.AbsentAfter.Duration
+		}
+		if of.ListConfig != nil {
+			_ = json.Unmarshal(of.ListConfig.Raw, &settings.ListConfig) // the API server accepts objects only
 		}
 		return settings
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
@@ -75,12 +76,9 @@ func runControllers(encoded string) error {
 	source.Use(&processes.Binary{Path: s.Provider, Schemas: schemas})
 	b := external.NewBridge(providerName, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), scheme)
 	p, err := b.Provider(schemas)
-	for name, of := range schemas.Resources {
-		settings := external.TypeSettings{}
-		if name == providerName+"_database" {
-			settings.ConnectionKeys = []string{"hostname", "port", "username"}
-		}
-		rows, definitions, serveErr := b.Serve(plugin.Resource{Type: name, Schema: of}, settings)
+	for name := range schemas.Resources {
+		settings := typeSettings[name]
+		rows, definitions, serveErr := b.Serve(schemas.Resource(name), settings)
 		err = errors.Join(err, serveErr)
 		p.Kinds, p.Defined = append(p.Kinds, rows...), append(p.Defined, definitions...)
 	}
@@ -107,6 +105,12 @@ func readSchemas(ctx context.Context, program string) (*plugin.Schemas, error) {
 	}
 	defer p.Close()
 	return p.Schemas(ctx, func(string) bool { return true })
+}
+
+// typeSettings are those that a platform team would choose.
+var typeSettings = map[string]external.TypeSettings{
+	providerName + "_database": {ConnectionKeys: []string{"hostname", "port", "username"}},
+	providerName + "_network":  {Ownership: "labels", ListConfig: map[string]any{"labels": map[string]any{meta.ExternalLabelUID: "{metadata.uid}"}}, AbsentAfter: window},
 }
 
 const (

@@ -5,8 +5,8 @@
 // cloud: nothing is created twice, lost or left behind.
 //
 // Controllers are a process of their own, which SIGKILL or SIGTERM ends while a request is on its way. Journal and provider outlive them. The
-// API server, the cloud and the provider's program are real. A kill of the provider itself during a creation may need a person; it never
-// makes a second resource.
+// API server, the cloud and the provider's program are real. A kill of the provider itself during a creation may need a person
+// where its result has a password that only the answer had; it never makes a second resource.
 package terraform
 
 import (
@@ -64,6 +64,7 @@ const (
 // A kind is a resource type of the provider.
 type kind struct {
 	name        string
+	found       bool // what an interrupted creation made is found without a person
 	forProvider map[string]any
 	change      string    // a merge patch
 	settings    [2]string // what it changes, before and after, as inspect.External has it
@@ -75,9 +76,9 @@ var database = kind{
 	change: `{"spec":{"forProvider":{"fancinessLevel":30}}}`, settings: [2]string{"20", "30"},
 }
 
-// A network has an id of the cloud's choice, and each request to create one creates another.
+// A network has an id of the cloud's choice, and each request to create one creates another: it is found by its label in a list.
 var network = kind{
-	name: "Network", forProvider: map[string]any{"cidrBlock": "10.0.0.0/8", "mtu": int64(1400)},
+	name: "Network", found: true, forProvider: map[string]any{"cidrBlock": "10.0.0.0/8", "mtu": int64(1400)},
 	change: `{"spec":{"forProvider":{"mtu":9000}}}`, settings: [2]string{"1400", "9000"},
 }
 
@@ -316,11 +317,11 @@ func (a *attempt) then(ctx context.Context) error {
 }
 
 // settled returns nil if the object is ready, and the cloud has what it declares. It may need a person only where the provider was killed
-// while it created.
+// while it created what cannot be found.
 func (a *attempt) settled(ctx context.Context) error {
 	err := testkit.Settled(a.env.Client, a.object)(ctx)
 	reason := xpv1.FailureOf(a.object).Reason
-	a.waits = err != nil && failure.IsLeak(reason) && a.operation == create && a.providerKilled()
+	a.waits = err != nil && failure.IsLeak(reason) && a.operation == create && a.providerKilled() && !a.kind.found
 	switch {
 	case a.waits:
 		return inspect.Reported(ctx, a.env.Client, a.object)

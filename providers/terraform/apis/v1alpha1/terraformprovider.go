@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
@@ -81,7 +82,14 @@ type TypeSettings struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.\[\]]*$`
 	// +kubebuilder:validation:MaxLength=256
 	Ownership string `json:"ownership,omitempty"`
-	// AbsentAfter is how long an import must find nothing until a creation that was interrupted counts as one that made nothing, and is
+	// ListConfig is the configuration of the provider's list of this type, such as {region: "{region}"}: braces in texts hold fields of
+	// spec.forProvider, or metadata.uid for the UID of the object. In such a list Bowline looks for what an interrupted creation made, by the label
+	// of ownership, where the provider lists the type. Default: {}, which suffices where the list requires no arguments.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ListConfig *runtime.RawExtension `json:"listConfig,omitempty"`
+	// AbsentAfter is how long an import or a list must find nothing until a creation that was interrupted counts as one that made nothing, and is
 	// repeated: no shorter than the external system may take to show what was created. Default: 5m.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="absentAfter must be at least 1s"
 	// +optional

@@ -281,6 +281,11 @@ func (in *TypeSettings) DeepCopyInto(out *TypeSettings) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ListConfig != nil {
+		in, out := &in.ListConfig, &out.ListConfig
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.AbsentAfter != nil {
 		in, out := &in.AbsentAfter, &out.AbsentAfter
 		*out = new(v1.Duration)

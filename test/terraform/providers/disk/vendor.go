@@ -7,7 +7,7 @@
 //	<type>/<id>.json  an object, as the provider last sent it, with what the vendor chose
 //	calls.log         a line for each call: time, process id, verb, type and id or "-", separated by spaces
 //	faults.json       what goes wrong next, see Fault
-//	warning           if it exists, a warning of each read; warning-configure of each process
+//	warning           if it exists, a warning of each read; warning-configure of each process, warning-list of each list
 //	token             if it exists, the content that the token of the provider must have
 package disk
 

@@ -8,14 +8,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	listschema "github.com/hashicorp/terraform-plugin-framework/list/schema"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -26,10 +21,10 @@ import (
 )
 
 // berths are reef_berth: importable, with an identity and a private state, which each call but Create and ImportState needs.
-type berths struct{ importable }
+type berths struct{ identified }
 
-func newBerths() *berths {
-	return &berths{importable{object{kind: kind{
+func berth() identified {
+	return identified{importable{object{kind: kind{
 		name: "reef_berth", schema: berthSchema(), stateOnly: []string{"password", "timeouts"}, complete: completeBerth,
 	}}}}
 }
@@ -94,19 +89,9 @@ const privateKey = "version"
 
 var errNoPrivate = errors.New("the private state is lost: send what the last call returned")
 
-func (r *berths) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = identityschema.Schema{
-		Attributes: map[string]identityschema.Attribute{"id": identityschema.StringAttribute{RequiredForImport: true}},
-	}
-}
-
 func (r *berths) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.importable.Create(ctx, req, resp)
+	r.identified.Create(ctx, req, resp)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, privateKey, []byte("1"))...)
-	var id types.String
-	if !resp.State.Raw.IsNull() && !resp.State.GetAttribute(ctx, path.Root("id"), &id).HasError() {
-		resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...)
-	}
 }
 
 func (r *berths) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -114,10 +99,7 @@ func (r *berths) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 		fail(&resp.Diagnostics, errNoPrivate)
 		return
 	}
-	r.importable.Read(ctx, req, resp)
-	var id types.String
-	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
-	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...) // of what is gone, too: the framework demands it after imports
+	r.identified.Read(ctx, req, resp)
 }
 
 func (r *berths) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -127,7 +109,7 @@ func (r *berths) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 		fail(&resp.Diagnostics, errNoPrivate)
 		return
 	}
-	r.importable.Update(ctx, req, resp)
+	r.identified.Update(ctx, req, resp)
 	next, err := json.Marshal(version + 1)
 	fail(&resp.Diagnostics, err)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, privateKey, next)...)
@@ -138,52 +120,12 @@ func (r *berths) Delete(ctx context.Context, req resource.DeleteRequest, resp *r
 		fail(&resp.Diagnostics, errNoPrivate)
 		return
 	}
-	r.importable.Delete(ctx, req, resp)
+	r.identified.Delete(ctx, req, resp)
 }
 
 func (r *berths) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	var err error
-	if req.ID, err = r.client.Find(ctx, r.name, req.ID); err != nil {
-		fail(&resp.Diagnostics, err)
-		return
-	}
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("id"), path.Root("id"), req, resp)
+	r.identified.ImportState(ctx, req, resp)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, privateKey, []byte("1"))...)
-}
-
-// A berthList lists berths for the protocol's ListResource, all or those of a name.
-type berthList struct{ *berths }
-
-func (l *berthList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = listschema.Schema{Attributes: map[string]listschema.Attribute{"name": listschema.StringAttribute{Optional: true}}}
-}
-
-func (l *berthList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
-	var name types.String
-	req.Config.GetAttribute(ctx, path.Root("name"), &name) // errors are those of the schema
-	found, err := l.client.List(ctx, l.name)
-	if err != nil {
-		result := req.NewListResult(ctx)
-		fail(&result.Diagnostics, err)
-		stream.Results = slices.Values([]list.ListResult{result})
-		return
-	}
-	var results []list.ListResult
-	for _, o := range found {
-		if !name.IsNull() && o["name"] != name.ValueString() {
-			continue
-		}
-		result := req.NewListResult(ctx)
-		result.DisplayName, _ = o["name"].(string)
-		result.Diagnostics.Append(result.Identity.SetAttribute(ctx, path.Root("id"), o["id"])...)
-		if req.IncludeResource {
-			value, err := toValue(o, req.ResourceSchema.Type().TerraformType(ctx))
-			fail(&result.Diagnostics, err)
-			result.Resource.Raw = value
-		}
-		results = append(results, result)
-	}
-	stream.Results = slices.Values(results)
 }
 
 // id is the attribute that the vendor chooses.

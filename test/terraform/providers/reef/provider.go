@@ -102,7 +102,8 @@ func (*reef) DataSources(context.Context) []func() datasource.DataSource { retur
 
 func (*reef) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		func() resource.Resource { return newBerths() },
+		func() resource.Resource { return &berths{berth()} },
+		func() resource.Resource { return new(mooring()) },
 		func() resource.Resource { return &importable{object{kind: chart()}} },
 		func() resource.Resource { return &importable{object{kind: anchor()}} },
 		func() resource.Resource { return &importable{object{kind: pier()}} },
@@ -114,5 +115,8 @@ func (*reef) Resources(context.Context) []func() resource.Resource {
 }
 
 func (*reef) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{func() list.ListResource { return &berthList{berths: newBerths()} }}
+	return []func() list.ListResource{
+		func() list.ListResource { return &listed{identified: berth()} },
+		func() list.ListResource { return &listed{identified: mooring(), bare: true} },
+	}
 }

@@ -1,15 +1,16 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package external
+// Package warnings reports what Terraform providers warn of as events: of the object that a warning is about, or of its ProviderConfig, once for
+// each generation, and without secrets.
+package warnings
 
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 
+	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -25,13 +26,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 )
 
-// ReasonWarning is that of events with a warning of a provider.
-const ReasonWarning event.Reason = "ProviderWarning"
+// Reason is that of events with a warning of a provider.
+const Reason event.Reason = "ProviderWarning"
 
 // mostWarnings are reported of one generation of an object.
 const mostWarnings = 10
 
-// mostWarned is of how many objects, and of how many configurations, a reporter knows what it reported. It forgets those first that had no
+// mostWarned is of how many objects, and of how many configurations, a Reporter knows what it reported. It forgets those first that had no
 // warning for the longest time, as those that are gone, however they went.
 const mostWarned = 10000
 
@@ -66,17 +67,18 @@ func (w *warned[K, V]) news(key K, generation V, text string) bool {
 	return true
 }
 
-// A reporter writes warnings of the provider as events.
-type reporter struct {
+// A Reporter writes warnings of a provider as events.
+type Reporter struct {
 	objects  *warned[types.UID, int64]
 	configs  *warned[limits.Key, limits.Version]
 	reader   api.Client
 	recorder event.Recorder // nil for plans, which write nothing
 }
 
-func newReporter(s *provider.Setup, plans bool) *reporter {
+// NewReporter returns a reporter of all kinds of a provider. That of plans writes nothing.
+func NewReporter(s *provider.Setup, plans bool) *Reporter {
 	mgr := s.Manager()
-	r := &reporter{reader: unstructured.ClientOf(mgr), objects: newWarned[types.UID, int64](mostWarned),
+	r := &Reporter{reader: unstructured.ClientOf(mgr), objects: newWarned[types.UID, int64](mostWarned),
 		configs: newWarned[limits.Key, limits.Version](mostWarned)}
 	if !plans {
 		r.recorder = event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")
@@ -85,14 +87,14 @@ func newReporter(s *provider.Setup, plans bool) *reporter {
 }
 
 // emit writes an event, which is worth no error.
-func (r *reporter) emit(ctx context.Context, about api.Object, text string) {
+func (r *Reporter) emit(ctx context.Context, about api.Object, text string) {
 	if r.recorder != nil {
-		_ = r.recorder.Event(ctx, about, event.Warning(ReasonWarning, errors.New(text)))
+		_ = r.recorder.Event(ctx, about, event.Warning(Reason, errors.New(text)))
 	}
 }
 
-// configured reports the warnings of a provider about its configuration.
-func (r *reporter) configured(ctx context.Context, p *processes.Process, secrets [][]byte) {
+// Configured reports the warnings of a provider about its configuration.
+func (r *Reporter) Configured(ctx context.Context, p *processes.Process, secrets [][]byte) {
 	var config api.Object
 	for _, d := range p.Configured {
 		text := safe(d, secrets)
@@ -114,19 +116,17 @@ func safe(d plugin.Diagnostic, secrets [][]byte) string {
 	return failure.Redact(errors.New(d.String()), secrets...).Error()
 }
 
-// Disconnect reports the warnings of the pass, and returns the process.
-func (c *client) Disconnect(ctx context.Context) error {
-	defer c.Lease.Release()
-	if warnings, values := c.Client.Warnings(); len(warnings) > 0 {
-		secrets := slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
-		for _, value := range values {
-			secrets = slices.AppendSeq(secrets, maps.Values(kinds.Connection(c.Schema.Block, value)))
-		}
-		for _, d := range warnings {
-			if text := safe(d, secrets); c.reporter.objects.news(c.object.GetUID(), c.object.GetGeneration(), text) {
-				c.reporter.emit(ctx, c.object, text)
-			}
+// Of reports what a provider warned of during a pass over an object. secrets returns those that the texts may repeat: of the pass, and of the
+// values in the provider's answers.
+func (r *Reporter) Of(ctx context.Context, object api.Object, p *processes.Process, secrets func(answers []cty.Value) [][]byte) {
+	all, answers := p.Warnings()
+	if len(all) == 0 {
+		return
+	}
+	hidden := secrets(answers)
+	for _, d := range all {
+		if text := safe(d, hidden); r.objects.news(object.GetUID(), object.GetGeneration(), text) {
+			r.emit(ctx, object, text)
 		}
 	}
-	return nil
 }

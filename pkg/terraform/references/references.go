@@ -1,11 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package external
+// Package references has fields of managed resources of Terraform kinds set by what other objects have, as spec.references says.
+package references
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -16,19 +18,23 @@ import (
 	kclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
-// An object is a managed resource of a Terraform kind, whose spec.references say which fields have values of other objects.
-type object struct {
+// An Object is a managed resource of a Terraform kind, whose spec.references say which fields have values of other objects.
+type Object struct {
 	unstructured.Managed
-	scheme *runtime.Scheme // of the manager, for kinds with a Go type
+	scheme *runtime.Scheme
 }
 
+// Of returns an object with references. The scheme has the kinds with Go types to which it may refer.
+func Of(o *unstructured.Managed, scheme *runtime.Scheme) *Object { return &Object{*o, scheme} }
+
 // DeepCopyObject implements runtime.Object.
-func (o *object) DeepCopyObject() runtime.Object { return &object{*o.DeepCopy(), o.scheme} }
+func (o *Object) DeepCopyObject() runtime.Object { return &Object{*o.DeepCopy(), o.scheme} }
 
 // A link is an entry of spec.references.
 type link struct {
@@ -42,7 +48,7 @@ type link struct {
 }
 
 // ResolveReferences sets the fields of spec.forProvider that spec.references name.
-func (o *object) ResolveReferences(ctx context.Context, c kclient.Reader) error {
+func (o *Object) ResolveReferences(ctx context.Context, c kclient.Reader) error {
 	var spec struct {
 		References []link `json:"references"`
 	}
@@ -59,7 +65,7 @@ func (o *object) ResolveReferences(ctx context.Context, c kclient.Reader) error 
 	return nil
 }
 
-func (o *object) resolve(ctx context.Context, c kclient.Reader, resolver *reference.APINamespacedResolver, l link, at string) error {
+func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *reference.APINamespacedResolver, l link, at string) error {
 	kind := schema.FromAPIVersionAndKind(cmp.Or(l.APIVersion, o.GetAPIVersion()), l.Kind)
 	target, ok := unstructured.Example(o.scheme, kind).(resource.Managed)
 	if !ok {
@@ -67,7 +73,8 @@ func (o *object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 	}
 	if scopes, ok := c.(scopes); ok && o.GetNamespace() != "" {
 		if namespaced, err := scopes.IsObjectNamespaced(target); err == nil && !namespaced { // else the read reports the error
-			return invalid(fmt.Errorf("%s.kind: %s is cluster-scoped, and an object of a namespace refers to objects of its own namespace only", at, kind.Kind))
+			message := fmt.Sprintf("%s.kind: %s is cluster-scoped, and an object of a namespace refers to objects of its own namespace only", at, kind.Kind)
+			return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
 		}
 	}
 	request := reference.NamespacedResolutionRequest{
