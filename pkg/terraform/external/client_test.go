@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,9 +146,11 @@ func TestInterruptedCreation(t *testing.T) {
 	})
 }
 
-// A part that a creation left behind is deleted before the next attempt, and with the object.
+// A part that a creation left behind is deleted before the next attempt, which follows soon, and with the object. The failure stays reported
+// meanwhile (N99).
 func TestPartlyCreated(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
+		s.window = time.Hour
 		s.run()
 		s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
 		north := s.berth("north", 2)
@@ -156,6 +159,7 @@ func TestPartlyCreated(t *testing.T) {
 		s.checkOne(north)
 		s.faults(map[string]any{"verb": "create", "do": "taint"})
 		south := s.berth("south", 2)
+		history := s.watch(south)
 		s.create(south)
 		s.eventually(south, "it fails", func() error {
 			if s.calls("create") < 4 {
@@ -167,6 +171,19 @@ func TestPartlyCreated(t *testing.T) {
 		s.gone(south)
 		if n := len(s.files("berth")); n != 1 {
 			t.Errorf("then there are %d", n)
+		}
+		failed := false
+		for o := range history {
+			switch c := o.GetCondition(xpv1.TypeSynced); {
+			case meta.WasDeleted(o):
+			case c.Status == corev1.ConditionFalse:
+				failed = true
+			case failed:
+				t.Errorf("between attempts that fail it is Synced: %s", c.Message)
+			}
+		}
+		if !failed {
+			t.Error("it never reported the failure")
 		}
 	})
 }
