@@ -188,6 +188,25 @@ func TestPartlyCreated(t *testing.T) {
 	})
 }
 
+// Long errors of providers are bounded wherever they are shown.
+func TestLongErrors(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.faults(map[string]any{"verb": "create", "do": "fail", "message": "the pier is closed" + strings.Repeat("ü", 50_000)})
+		north := s.berth("north", 2)
+		s.create(north)
+		for _, of := range []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeLastAsyncOperation} {
+			s.eventually(north, "it fails", func() error {
+				c := north.GetCondition(of)
+				if n := len(c.Message); !strings.Contains(c.Message, "the pier is closed") || !strings.Contains(c.Message, "left out") || n > 4096 {
+					return fmt.Errorf("%s has a message of %d bytes: %s", of, n, c.Message[:min(n, 300)])
+				}
+				return nil
+			})
+		}
+	})
+}
+
 // A field whose change needs another resource is never changed: the object names it, and heals when it is set back.
 func TestFixedField(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
