@@ -186,7 +186,8 @@ func Of(err error) Class {
 
 // Redact returns the error without the given secrets in its text, as they are or in a usual spelling: quoted by Go (%q,
 // %+q) or in JSON, with doubled quotes as in SQL, escaped for a URL's user, path or query, or in base64. Secrets shorter than
-// four bytes are not looked for. The chain of the error stays, and so does its classification.
+// four bytes are not looked for. Of a text of more than 4 KiB the middle is left out. The chain of the error stays, and so does its
+// classification.
 func Redact(err error, secrets ...[]byte) error { return redact.Error(err, secrets...) }
 
 // OutcomeUnknown marks an error of Create after which the external resource may exist, such as an internal error of the external

@@ -38,6 +38,7 @@ const (
 	RotationImpossible          Reason = "RotationImpossible"
 	SpecRefused                 Reason = "SpecRefused"
 	StatusRefused               Reason = "StatusRefused"
+	JournalUnwritable           Reason = "JournalUnwritable"
 	ProviderPanicked            Reason = "ProviderPanicked"
 	InternalError               Reason = "InternalError"
 )
@@ -129,8 +130,7 @@ func Explanations() []Explanation {
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
 			"Read condition Synced of the managed resource: copy them from the claim's Secret if that has them, request new ones (bowline rotate), or " +
 				"reset them in the external system. To do without them, remove the annotation bowline.dev/created-connection-keys."},
-		{BadConnectionKeys, "Templates in the claim's annotation bowline.dev/connection-keys have mistakes. The claim's Secret has all other keys.",
-			"Correct the templates of the keys that the message names."},
+		{BadConnectionKeys, "Templates in the claim's annotation bowline.dev/connection-keys have mistakes. The claim's Secret has all other keys.", "Correct the templates of the keys that the message names."},
 		{InvalidPolicy, "spec.managementPolicies cannot be followed.", `Add Observe to the list, or set it to ["*"].`},
 		{RotationImpossible, "The credentials cannot be rotated as requested: the kind has none that can be replaced, they are in a Secret of yours, or there " +
 			"is no connection Secret for new ones.",
@@ -138,8 +138,9 @@ func Explanations() []Explanation {
 		{SpecRefused, "The API server refuses settings that the external system chose.",
 			"Set the fields that condition Synced names yourself, or leave LateInitialize out of managementPolicies."},
 		{StatusRefused, "The API server refuses what the provider reports in the status.", "Install the CRD that belongs to the provider. If it is installed, report it to the authors of the provider."},
-		{ProviderPanicked, "The provider's code panicked, which is a bug in the provider.",
-			"Report it with the stack trace in the controllers' log."},
+		{JournalUnwritable, "The controllers cannot write the journal of changes through Terraform providers, and change nothing without it.",
+			"Make room on the disk of the controllers, or let them write to the file that condition Synced names. The call is retried."},
+		{ProviderPanicked, "The provider's code panicked, which is a bug in the provider.", "Report it with the stack trace in the controllers' log."},
 		{InternalError, "Another error occurred, such as one of the API server.", "Read the message of condition Synced."},
 	}
 }

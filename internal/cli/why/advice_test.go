@@ -43,7 +43,7 @@ func TestAdvice(t *testing.T) {
 func TestNextOfManaged(t *testing.T) {
 	t.Parallel()
 	for reason, want := range nextOfFailure() {
-		q := &inquiry{Explanation: &Explanation{State: StateFailing}, failure: xpv1.CurrentFailure{Reason: reason}, synced: xpv1.ReconcileSuccess()}
+		q := &inquiry{Explanation: &Explanation{State: StateFailing}, failure: xpv1.CurrentFailure{Reason: reason, Stalled: true}, synced: xpv1.ReconcileSuccess()}
 		if got := q.nextOfManaged(); got != want {
 			t.Errorf("%s: %q", reason, got)
 		}

@@ -327,6 +327,9 @@ func (q *inquiry) checkFailure() {
 	}
 	known := advice(reason)
 	switch {
+	case q.searches():
+		q.blocked("Its create was interrupted, and what it made is looked for: "+q.synced.Message, "If this lasts, do what the cause says.")
+		return
 	case reason == failure.CreateInterrupted && meta.ExternalCreateIncomplete(q.object):
 		since := meta.GetExternalCreatePending(q.object).Format(time.RFC3339)
 		q.blocked("Its create was interrupted at "+since+", and its external resource may exist under an unknown name.", "")
@@ -340,6 +343,11 @@ func (q *inquiry) checkFailure() {
 		q.advise(fmt.Sprintf("To create an empty one, once: kubectl annotate %s --overwrite %s=%s", q.address(), meta.AnnotationKeyRecreate,
 			q.object.GetUID()))
 	}
+}
+
+// searches is true for an object whose controller looks by itself for what an interrupted create made.
+func (q *inquiry) searches() bool {
+	return q.failure.Reason == failure.CreateInterrupted && !q.failure.Stalled
 }
 
 func (q *inquiry) checkOperation() {
@@ -419,7 +427,7 @@ func (q *inquiry) nextOfManaged() string {
 		return "Not before it is resumed."
 	case q.unseen():
 		return "When a controller for its kind runs."
-	case nextOfFailure()[q.failure.Reason] != "":
+	case nextOfFailure()[q.failure.Reason] != "" && !q.searches():
 		return nextOfFailure()[q.failure.Reason]
 	case q.State == StateFine:
 		return "At the next poll (" + q.pollInterval() + ")."

@@ -33,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // A State is the state of an object in one word.
@@ -255,7 +256,7 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 		}
 	}
 	return find(reason, managed.Reasons(), claim.Reasons(), target.Reasons(), providerconfig.Reasons(), class.Reasons(),
-		application.Reasons(), applicationresource.Reasons())
+		application.Reasons(), applicationresource.Reasons(), controller.Reasons())
 }
 
 // find returns the first explanation of a reason. It is zero if there is none.

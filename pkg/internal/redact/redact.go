@@ -37,6 +37,15 @@ const (
 // hidden replaces a secret.
 const hidden = "(sensitive)"
 
+// Lengths in bytes of the text of an error. What is added to one that was shortened has room.
+const (
+	longestText = 4096 // longer ones are shortened to about 3.5 KiB
+	keptBegin   = 2560
+	keptEnd     = 896 // which may have what to do
+
+	leftOut = " ... (the middle of this long message is left out) ... "
+)
+
 // redacted is an error without the secrets in its text.
 type redacted struct {
 	text  string
@@ -47,18 +56,25 @@ func (e redacted) Error() string { return e.text }
 
 func (e redacted) Unwrap() error { return e.cause }
 
-// Error returns the error without the secrets in its text. Secrets shorter than four bytes are not looked for. The chain of
-// the error stays. Nil stays nil.
+// Error returns the error without the secrets in its text. Secrets shorter than four bytes are not looked for. Of a text of more than
+// 4 KiB the middle is left out, but not before: half of a secret would not be found. The chain of the error stays. Nil stays nil.
 func Error(err error, secrets ...[]byte) error {
 	if err == nil {
 		return nil
 	}
 	before, ok := textOf(err)
-	text := Text(before, secrets)
+	text := shortened(Text(before, secrets))
 	if ok && text == before {
 		return err
 	}
 	return redacted{text: text, cause: err}
+}
+
+func shortened(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:keptBegin], "") + leftOut + strings.ToValidUTF8(text[len(text)-keptEnd:], "")
 }
 
 // textOf returns the text of an error; of one whose method Error panics, such as a nil pointer in an error, only its type.

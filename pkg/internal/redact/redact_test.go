@@ -6,12 +6,14 @@ package redact
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,6 +39,19 @@ func TestText(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// The middle of a long text is left out, without a part of a secret or of a letter, and once, also where something is added.
+func TestLongErrors(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 1275) + "correct-horse" + strings.Repeat("é", 50_000) + ", so try again"
+	err := Error(errors.New(long), []byte("correct-horse"))
+	err = Error(fmt.Errorf("creating the resource: %w", err), []byte("correct-horse"))
+	got := err.Error()
+	if len(got) > longestText || !utf8.ValidString(got) || strings.Contains(got, "corr") || strings.Count(got, leftOut) != 1 ||
+		!strings.HasPrefix(got, "creating the resource: ü") || !strings.HasSuffix(got, ", so try again") {
+		t.Errorf("got %d bytes: %s", len(got), got)
 	}
 }
 

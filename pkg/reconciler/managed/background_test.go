@@ -88,7 +88,26 @@ func TestBackground(t *testing.T) {
 			reports("over quota"), holds("Synced", func(s *stage) bool { return strings.HasSuffix(s.state(), "Synced=ReconcileError") }),
 			emitted(reason), mended, end})
 	}
+	refusedAfter := func(acts ...act) act { // a creation is refused once the acts are over
+		return func(s *stage) {
+			release := make(chan struct{})
+			defer close(release)
+			s.play(faults(func(verb string) (refuse, lose error) {
+				if verb == "Create" {
+					<-release
+					refuse = errors.New("over quota")
+				}
+				return refuse, nil
+			}))
+			s.play(acts...)
+		}
+	}
 	play(t, scripts{
+		"a failure stays reported while the call is repeated, after longer and longer pauses (N99)": {inBackground,
+			refusedAfter(pass, sees("Ready=Creating Synced=ReconcileSuccess")), untilOperation("Finished ApplyFailure"), requeued(1, time.Second-1),
+			refusedAfter(pass, operation("Ongoing ApplyFailure"), sees("Ready=Creating Synced=ReconcileError"), reports("over quota")),
+			untilOperation("Finished ApplyFailure"), requeued(time.Second, 2*time.Second-1),
+			refusedAfter(size(2), pass, sees("Ready=Creating Synced=ReconcileSuccess")), untilOperation("Finished ApplyFailure"), mended, done, sees(ready)},
 		"the pass ends while a call runs, and waiting is written once (R197, R189, T53, N13)": {inBackground, held("Create",
 			pass, operation("Ongoing "), sees("Ready=Creating Synced=ReconcileSuccess"), func(s *stage) { s.writes = nil },
 			pass, wrote(0))},

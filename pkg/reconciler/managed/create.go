@@ -124,7 +124,7 @@ func (r *Reconciler) awaitAppearance(p *pass) outcome {
 		since, grace = meta.GetExternalCreatePending(p.managed), max(grace, r.consistency)
 	}
 	left := min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
-	if p.memory.seen || p.observation.ResourceExists || since.IsZero() || left <= 0 {
+	if p.createsAgain || p.memory.seen || p.observation.ResourceExists || since.IsZero() || left <= 0 {
 		return flow.Next()
 	}
 	if wasReady(p.managed.GetCondition(xpv1.TypeReady)) { // as an earlier process saw it

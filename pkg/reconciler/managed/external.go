@@ -6,6 +6,7 @@ package managed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -115,9 +116,13 @@ type ExternalUpdate struct {
 // creation needs manual intervention.
 type TypedCreateFinder[T resource.Managed] interface {
 	// FindCreated returns the external name of the resource that an earlier Create of this object made, empty if there
-	// is none. See WithConsistencyWindow for how long after the creation "none" proves nothing.
+	// is none. See WithConsistencyWindow for how long after the creation "none" proves nothing. ErrCreateAgain proves it.
 	FindCreated(ctx context.Context, mg T) (externalName string, err error)
 }
+
+// ErrCreateAgain is what FindCreated returns if nothing of an earlier Create can appear any more, but for what the next Create deletes first:
+// that follows at once (N99).
+var ErrCreateAgain = errors.New("nothing of an earlier creation can appear any more")
 
 // A CreateFinder finds what creations of managed resources of any type left behind.
 type CreateFinder = TypedCreateFinder[resource.Managed]

@@ -37,6 +37,8 @@ type pass struct {
 	uncarried error
 	// left is the external system in which a person permits to leave the external resource.
 	left xpv1.ExternalSystem
+	// createsAgain is true if nothing of an earlier creation can appear any more.
+	createsAgain bool
 	// overtaken is true if another writer wrote to the object during the pass.
 	overtaken bool
 	// planning passes write nothing.

@@ -44,6 +44,10 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 // findCreated looks for what an interrupted create made. The pass continues if that is not found when it would be visible (N5, N26).
 func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outcome {
 	name, err := read(ctx, r, verbFind, p, find)
+	if errors.Is(err, ErrCreateAgain) {
+		p.createsAgain = true
+		return flow.Next()
+	}
 	if err != nil {
 		return lookupFailed(err)
 	}

@@ -155,10 +155,11 @@ const (
 // countFailures remembers failures in a row, and is true for an outcome that is not reported: calls that are
 // throttled, or paused (circuit open), since a moment ago.
 func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
-	if o.End != flow.Fail {
-		p.memory.failures = 0
-	} else {
+	switch {
+	case o.End == flow.Fail:
 		p.memory.failures++
+	case !p.isRetrying(o):
+		p.memory.failures = 0
 	}
 	if o.End != flow.Throttle {
 		p.memory.throttled = time.Time{}
@@ -201,11 +202,13 @@ func (p *pass) setNoted() {
 // setConditions sets the conditions of the outcome, and stamps Ready with the generation that this pass observed. A pass that
 // failed did not do what it may, so InSync is not True (P81).
 func (r *Reconciler) setConditions(p *pass, o outcome) {
-	flow.Set(p.managed, o.Synced(), p.synced)
+	if !p.isRetrying(o) {
+		flow.Set(p.managed, o.Synced(), p.synced)
+		flow.SetState(p.managed, o.State(), p.states)
+	}
 	if o.End.Bad() && p.inSync().Status == corev1.ConditionTrue {
 		flow.Set(p.managed, xpv1.InSyncUnknown(), p.wasInSync)
 	}
-	flow.SetState(p.managed, o.State(), p.states)
 	switch {
 	case meta.WasDeleted(p.managed): // also while the deletion cannot proceed
 		p.managed.SetConditions(xpv1.Deleting())
@@ -216,6 +219,13 @@ func (r *Reconciler) setConditions(p *pass, o outcome) {
 	if isNew := p.observed || ready.ObservedGeneration == 0 || !ready.Equal(p.ready); isNew && ready.Reason != "" {
 		flow.Set(p.managed, ready, p.ready)
 	}
+}
+
+// isRetrying is true while a call runs in the background that follows a failure: whether it succeeds is not known yet, so that the failure
+// stays reported, and counts for the backoff (N99).
+func (p *pass) isRetrying(o outcome) bool {
+	return o.End == flow.Wait && p.memory.operation != nil && p.synced.Reason == xpv1.ReasonReconcileError &&
+		p.synced.ObservedGeneration == p.managed.GetGeneration()
 }
 
 // isUnobserved is true if the pass failed before it observed the external resource, so that its state is not known (N44). An update in

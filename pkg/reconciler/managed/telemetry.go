@@ -152,7 +152,7 @@ func (r *Reconciler) logOutcome(ctx context.Context, p *pass, o outcome, news bo
 	log := r.logOf(ctx, p.managed)
 	flow.LogReady(log, p.ready, p.managed.GetCondition(xpv1.TypeReady))
 	switch {
-	case !o.End.Bad() && p.synced.Reason == xpv1.ReasonReconcileError:
+	case !o.End.Bad() && p.synced.Reason == xpv1.ReasonReconcileError && !p.isRetrying(o):
 		log.Info("Reconciled again after errors", "outcome", o.End.String())
 	case !o.End.Bad():
 		log.V(logPasses).Info("Reconciled", "outcome", o.End.String())

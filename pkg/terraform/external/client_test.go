@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,9 +149,11 @@ func TestInterruptedCreation(t *testing.T) {
 	})
 }
 
-// A part that a creation left behind is deleted before the next attempt, and with the object.
+// A part that a creation left behind is deleted before the next attempt, which follows soon, and with the object. The failure stays reported
+// meanwhile (N99).
 func TestPartlyCreated(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
+		s.window = time.Hour
 		s.run()
 		s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
 		north := s.berth("north", 2)
@@ -159,6 +162,7 @@ func TestPartlyCreated(t *testing.T) {
 		s.checkOne(north)
 		s.faults(map[string]any{"verb": "create", "do": "taint"})
 		south := s.berth("south", 2)
+		history := s.watch(south)
 		s.create(south)
 		s.eventually(south, "it fails", func() error {
 			if s.calls("create") < 4 {
@@ -170,6 +174,38 @@ func TestPartlyCreated(t *testing.T) {
 		s.gone(south)
 		if n := len(s.files("berth")); n != 1 {
 			t.Errorf("then there are %d", n)
+		}
+		failed := false
+		for o := range history {
+			switch c := o.GetCondition(xpv1.TypeSynced); {
+			case meta.WasDeleted(o):
+			case c.Status == corev1.ConditionFalse:
+				failed = true
+			case failed:
+				t.Errorf("between attempts that fail it is Synced: %s", c.Message)
+			}
+		}
+		if !failed {
+			t.Error("it never reported the failure")
+		}
+	})
+}
+
+// Long errors of providers are bounded wherever they are shown.
+func TestLongErrors(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		s.faults(map[string]any{"verb": "create", "do": "fail", "message": "the pier is closed" + strings.Repeat("ü", 50_000)})
+		north := s.berth("north", 2)
+		s.create(north)
+		for _, of := range []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeLastAsyncOperation} {
+			s.eventually(north, "it fails", func() error {
+				c := north.GetCondition(of)
+				if n := len(c.Message); !strings.Contains(c.Message, "the pier is closed") || !strings.Contains(c.Message, "left out") || n > 4096 {
+					return fmt.Errorf("%s has a message of %d bytes: %s", of, n, c.Message[:min(n, 300)])
+				}
+				return nil
+			})
 		}
 	})
 }

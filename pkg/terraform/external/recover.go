@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
@@ -67,8 +68,8 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 	return c.adopted(ctx, mg, s)
 }
 
-// FindCreated returns the external name of what an interrupted creation made. Of what was made in part it is empty, unless the object is
-// being deleted: Create deletes that. Plans do not look for what an interrupted creation made.
+// FindCreated returns the external name of what an interrupted creation made. What was made in part has none, unless the object is being
+// deleted: Create deletes it. Plans do not look for what an interrupted creation made.
 func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
 	if err := c.takeFromJournal(ctx, mg); err != nil {
 		return "", err
@@ -79,14 +80,14 @@ func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, 
 		return "", err
 	case stored == nil && !meta.ExternalCreateIncomplete(mg):
 		return "", lostState(mg)
+	case c.createdNothing, stored != nil && stored.Tainted && !meta.WasDeleted(mg):
+		return "", managed.ErrCreateAgain
 	case !c.wasInterrupted(stored) && (stored == nil || stored.Empty()):
 		return "", nil
 	case stored.Empty() && c.Store.ReadOnly(): // the creation may be in progress, so that nobody must act on what an import finds
 		return "", failure.New(failure.CreateInterrupted, "a creation is in progress, or was interrupted: only the controllers know, see bowline why")
 	case stored.Empty():
 		return c.findInterrupted(ctx, mg, stored)
-	case stored.Tainted && !meta.WasDeleted(mg):
-		return "", nil
 	}
 	made, err := c.upgraded(ctx, stored)
 	if err != nil {

@@ -4,9 +4,11 @@
 package external_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,8 +56,9 @@ type stage struct {
 	program string // reef or shoal
 	folder  string
 	notes   string
-	leaves  bool // changes to the journal
-	wears   bool // processes are replaced when they have grown a little
+	leaves  bool          // changes to the journal
+	wears   bool          // processes are replaced when they have grown a little
+	window  time.Duration // in which a creation without an answer may appear; zero: 100ms
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
@@ -149,7 +153,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 			}
 		}
 		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
-			managed.WithConsistencyWindow(100*time.Millisecond), managed.WithCreationGracePeriod(100*time.Millisecond))
+			managed.WithConsistencyWindow(cmp.Or(s.window, 100*time.Millisecond)), managed.WithCreationGracePeriod(100*time.Millisecond))
 	})
 }
 
@@ -204,6 +208,24 @@ func (s *stage) eventually(o *unstructured.Managed, what string, check func() er
 		}
 		return check()
 	})
+}
+
+// watch returns what is stored of an object from now on, up to its end.
+func (s *stage) watch(o *unstructured.Managed) iter.Seq[*unstructured.Managed] {
+	s.t.Helper()
+	list := &kube.UnstructuredList{}
+	list.SetGroupVersionKind(o.GroupVersionKind())
+	w, err := s.Client.Watch(s.t.Context(), list, client.MatchingFields{"metadata.name": o.GetName()})
+	s.must(err)
+	return func(yield func(*unstructured.Managed) bool) {
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			stored, ok := e.Object.(*kube.Unstructured)
+			if !ok || e.Type == watch.Deleted || !yield(&unstructured.Managed{Unstructured: *stored}) {
+				return
+			}
+		}
+	}
 }
 
 // ready waits until an object is Ready and Synced in its present form.

@@ -102,6 +102,8 @@ func (j *Journal) path(object string) string {
 	return filepath.Join(j.folder, filepath.Base(object)+".change")
 }
 
+var errInProgress = errors.New("another change of the object is in progress")
+
 // begin notes that a change of an object begins. end adds the answer, nil for none, and is called once.
 func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) error, err error) {
 	file, err := os.OpenFile(j.path(object), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -110,7 +112,7 @@ func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) er
 	}
 	began := time.Now()
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another change of the object is in progress: %w", err), file.Close())
+		return nil, errors.Join(errInProgress, file.Close())
 	}
 	if err := errors.Join(file.Truncate(0), add(file, line{Began: began}), syncFolder(j.folder)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed

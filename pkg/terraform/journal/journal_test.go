@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 )
@@ -127,6 +128,29 @@ func TestNotes(t *testing.T) {
 			t.Errorf("others may read the folder: %v, %v", info.Mode(), err)
 		}
 		process.Close()
+	})
+}
+
+// A change that cannot be noted, since the disk is full, is not made, and is made as soon as there is room.
+func TestFullDisk(t *testing.T) {
+	each(t, func(t *testing.T, program string) {
+		notes, folder := t.TempDir(), t.TempDir()
+		if err := os.Symlink("/dev/full", filepath.Join(notes, "uid.change")); err != nil {
+			t.Fatal(err)
+		}
+		process, err := create(t.Context(), program, folder, notes)
+		process.Close()
+		if failure.Of(err).Reason != failure.JournalUnwritable || failure.IsOutcomeUnknown(err) || !strings.Contains(err.Error(), "no space left on device") {
+			t.Errorf("its error is %v: %+v", err, failure.Of(err))
+		}
+		if made, _ := filepath.Glob(filepath.Join(folder, "*_berth", "*.json")); len(made) > 0 {
+			t.Errorf("it made %v", made)
+		}
+		process, err = create(t.Context(), program, folder, notes) // what a failed note leaves is removed
+		process.Close()
+		if err != nil {
+			t.Errorf("with room: %v", err)
+		}
 	})
 }
 

@@ -180,8 +180,12 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	end := func([]byte, bool) error { return nil }
 	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
 		var err error
-		if end, err = p.journal.begin(objects[0]); err != nil { // nothing was changed
-			return status.Error(codes.FailedPrecondition, "writing the journal: "+err.Error())
+		end, err = p.journal.begin(objects[0])
+		switch {
+		case errors.Is(err, errInProgress):
+			return status.Error(codes.FailedPrecondition, err.Error())
+		case err != nil:
+			return wire.Unnoted(err)
 		}
 	}
 	answer := wire.Message{}

@@ -95,7 +95,7 @@ func (u *Unanswered) Error() string {
 
 func (u *Unanswered) Unwrap() error { return u.err }
 
-// Call calls a method. Its errors are Unanswered.
+// Call calls a method. Its errors are Unanswered, or have the reason JournalUnwritable where the journal did not make the call.
 func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Message) error {
 	began := time.Now()
 	err := c.grpc.Invoke(ctx, m.Path(c.Version), request, response)
@@ -104,6 +104,9 @@ func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Messa
 	}
 	if err == nil {
 		return nil
+	}
+	if unnoted := asUnnoted(err); unnoted != nil {
+		return unnoted
 	}
 	return unanswered(ctx, m, err)
 }

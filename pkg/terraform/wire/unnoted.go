@@ -1,0 +1,36 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
+)
+
+// domain is that of errors of the journal in gRPC.
+const domain = "journal.terraform.bowline.dev"
+
+// Unnoted is the answer of a journal to a change that it cannot note, and does not pass on to the provider.
+func Unnoted(err error) error {
+	answer, detailed := status.New(codes.FailedPrecondition, err.Error()).WithDetails(&errdetails.ErrorInfo{Domain: domain})
+	return errors.Join(detailed, answer.Err())
+}
+
+// asUnnoted is the classified error of a change that the journal did not pass on, and nil for other errors.
+func asUnnoted(err error) error {
+	answer := status.Convert(err)
+	for _, detail := range answer.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {
+			return failure.ForTeam(failure.JournalUnwritable, "nothing is changed at the moment, and the change is tried again: ask your platform team",
+				fmt.Errorf("nothing was changed, since the journal of changes cannot be written: make room on its disk (%s)", answer.Message()))
+		}
+	}
+	return nil
+}
