@@ -94,7 +94,6 @@ func TestForgottenProcesses(t *testing.T) {
 		"one that has grown is closed":        {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing, 1},
 		"and nothing replaces it":             {func(p *processes) { p.started(key, grown, nil, now); p.closed(key, grown, now) }, closing + 1, 0},
 		"one is closed while the next starts": {func(p *processes) { p.closed(key, first, now); p.started(key, nil, cannot, now) }, closing + 1, 1},
-		"one is closed while the next starts": {func(p *processes) { p.closed(key, first, now); p.started(key, nil, cannot, now) }, closing + 1, 1},
 		"a closed one ends":                   {func(p *processes) { p.closed(key, first, now); p.ended(key, first, now) }, 0, 0},
 		"the next one cannot start":           {func(p *processes) { p.started(key, nil, cannot, now); p.closed(key, first, now) }, forgotten, 1},
 		"and nothing tries any more":          {func(p *processes) { p.started(key, nil, cannot, now) }, forgotten + 1, 0},

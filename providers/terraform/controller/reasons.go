@@ -5,7 +5,7 @@ package controller
 
 import (
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
 )
 
 // Reasons returns an explanation of every reason that only TerraformProviders and the objects of their kinds show, in conditions or in events.
@@ -16,7 +16,7 @@ func Reasons() []event.Explanation {
 			"Read the log of the controllers, and look at the memory of their machine. If the provider "+
 				"crashes, report it to its authors, or set spec.version to another version."),
 		event.Explain(event.Reason(reasonSteady), "Processes of the provider that kept ending by themselves run again.", ""),
-		event.Explain(external.ReasonWarning, "The provider warns about the object or the ProviderConfig, which works all the same: of an argument that it "+
+		event.Explain(warnings.Reason, "The provider warns about the object or the ProviderConfig, which works all the same: of an argument that it "+
 			"has deprecated, for example.", "Read the message, which is the provider's, and change the arguments that it names."),
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Each reason that this package and that of the objects declare has one explanation, so that docs/reasons.md is complete.
+// Each reason that this package and those of the objects declare has one explanation, so that docs/reasons.md is complete.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	explained := map[string]bool{}
@@ -27,7 +27,7 @@ func TestReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := filepath.Glob("../../../pkg/terraform/external/*.go")
+	others, err := filepath.Glob("../../../pkg/terraform/*/*.go")
 	if err != nil || len(others) == 0 {
 		t.Fatal(others, err)
 	}
