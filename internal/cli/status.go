@@ -154,7 +154,7 @@ func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) erro
 		s.Stopped, s.Stops, s.stop = &stop.Since, stop.Providers, stop.String()
 	}
 	for _, role := range []inspect.Role{inspect.RoleClaim, inspect.RoleClass, inspect.RoleManaged, inspect.RoleProviderConfig,
-		inspect.RoleTarget, inspect.RoleWorkload} {
+		inspect.RoleProvider, inspect.RoleTarget, inspect.RoleWorkload} {
 		kinds := cluster.OfRole(role)
 		slices.SortFunc(kinds, func(a, b inspect.Kind) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
@@ -171,7 +171,7 @@ func (s *status) readObjects(ctx context.Context, cluster *inspect.Cluster) erro
 	return nil
 }
 
-// add counts an object. Configurations and classes have no condition Synced, and may have none at all.
+// add counts an object. Providers, configurations and classes have no condition Synced, and may have none at all.
 func (s *status) add(to *objects, kind inspect.Kind, o *unstructured.Unstructured) {
 	conditions := inspect.Conditions(o)
 	ready, synced := conditions.GetCondition(xpv1.TypeReady), conditions.GetCondition(xpv1.TypeSynced)
@@ -205,7 +205,7 @@ func (s *status) add(to *objects, kind inspect.Kind, o *unstructured.Unstructure
 }
 
 func (o objects) hasSynced() bool {
-	return o.Role != inspect.RoleProviderConfig && o.Role != inspect.RoleClass
+	return o.Role != inspect.RoleProviderConfig && o.Role != inspect.RoleClass && o.Role != inspect.RoleProvider
 }
 
 func displayName(kind inspect.Kind, all []inspect.Kind) string {

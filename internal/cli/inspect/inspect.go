@@ -266,12 +266,13 @@ func (c *Cluster) Protection(ctx context.Context, kind Kind, o *unstructured.Uns
 // A Role is what a kind is for.
 type Role string
 
-// Roles of the objects between a claim and its Secret, and between an application and its cluster.
+// Roles of the objects between a claim and its Secret, and between an application and its cluster; and of what makes kinds.
 const (
 	RoleClaim          Role = "claim"
 	RoleClass          Role = "class"
 	RoleManaged        Role = "managed resource"
 	RoleProviderConfig Role = "provider config"
+	RoleProvider       Role = "provider" // of Terraform
 	RoleTarget         Role = "target"
 	RoleWorkload       Role = "workload"
 	RoleOther          Role = "object"
@@ -306,6 +307,9 @@ func (k Kind) Role() Role {
 	}
 	if strings.HasSuffix(k.Kind, "ProviderConfig") {
 		return RoleProviderConfig
+	}
+	if crd.IsIn("terraform", k.categories) {
+		return RoleProvider
 	}
 	return RoleOther
 }

@@ -167,6 +167,14 @@ func (q *inquiry) noteRotation() {
 	}
 }
 
+// noteReplacement reports a permission to replace the external resource, which counts until it is used.
+func (q *inquiry) noteReplacement() {
+	if fields := q.object.GetAnnotations()[meta.AnnotationKeyAllowReplace]; fields != "" {
+		q.Notes = append(q.Notes, fmt.Sprintf("A change of %s replaces its external resource, with its data, where that cannot be changed (annotation "+
+			"%[2]s). To withdraw that: kubectl annotate %[3]s %[2]s-", fields, meta.AnnotationKeyAllowReplace, q.address()))
+	}
+}
+
 func (q *inquiry) checkClass() {
 	ref, ok := inspect.Reference(q.object, "spec", "classRef")
 	_, provisioned := inspect.Reference(q.object, "spec", "resourceRef")

@@ -102,7 +102,7 @@ func inquire(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *inqui
 	case inspect.RoleManaged:
 		checks, next = []func(){
 			q.checkSeen, q.checkPaused, q.checkIgnored, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation,
-			q.checkExternal, q.checkDrift, q.noteRotation, q.noteReaders,
+			q.checkExternal, q.checkDrift, q.noteRotation, q.noteReplacement, q.noteReaders,
 		}, q.nextOfManaged
 	}
 	for _, check := range append([]func(){q.checkControllers}, checks...) {
