@@ -129,6 +129,32 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	s.ready(of)
 }
 
+// Wrong settings of a type stop no others, and are all reported.
+func TestWrongSettings(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, mirror.Providers(t))
+	s.run()
+	of := s.provider(v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef", Version: "1.0.0", Types: []string{"reef_berth", "reef_chart", "reef_mooring"}})
+	s.ready(of)
+	s.must(s.Client.Create(t.Context(), s.object("ProviderConfig", map[string]any{"configuration": map[string]any{"folder": s.folder}})))
+	before := of.DeepCopy()
+	of.Spec.TypeSettings = []v1alpha1.TypeSettings{{Type: "reef_berth", Ownership: "size"}, {Type: "reef_chart", ImportID: "{nosuch}"},
+		{Type: "reef_mooring", Ownership: "tags"}}
+	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
+	s.unready(of, "resource type reef_berth: ")
+	s.unready(of, "resource type reef_chart: ")
+	mooring := s.object("Mooring", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.must(s.Client.Create(t.Context(), mooring))
+	s.becomes(mooring, xpv1.TypeReady)
+	files, err := filepath.Glob(filepath.Join(s.folder, "reef_mooring", "*.json"))
+	s.must(err)
+	if content, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(content), string(mooring.GetUID())) {
+		t.Errorf("the label is missing in %s, %v", content, err)
+	}
+	s.must(s.Client.Delete(t.Context(), mooring))
+	s.gone(mooring)
+}
+
 // unready waits until a TerraformProvider says of its last change that it is not ready, with a message that contains a text.
 func (s *stage) unready(of *v1alpha1.TerraformProvider, text string) {
 	s.t.Helper()

@@ -68,53 +68,6 @@ func (s *stage) hasSize(id string, want float64) {
 	})
 }
 
-// Controllers that are asked to end let short changes end. They leave long ones to the journal where it outlives them, and have the provider end
-// them elsewhere. The next ones continue without a person, unless the provider tells nothing of a creation that it abandoned.
-func TestStoppedControllers(t *testing.T) {
-	cases := map[string]struct {
-		fault   map[string]any
-		creates int  // calls of the external system
-		waits   bool // for a person
-		leaves  bool // changes to the journal
-	}{
-		"a short change ends":                         {map[string]any{"when": "before", "do": "delay", "delay": "2s"}, 1, false, false},
-		"what a long change made in part is replaced": {map[string]any{"when": "after", "do": "hang"}, 2, false, false},
-		"what is abandoned is not made once more":     {map[string]any{"when": "before", "do": "hang"}, 1, true, false},
-		"a long change ends in the journal":           {map[string]any{"when": "before", "do": "delay", "delay": "12s"}, 1, false, true},
-	}
-	for name, tc := range cases {
-		tc.fault["verb"], tc.fault["times"] = "create", 1
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			each(t, func(t *testing.T, s *stage) {
-				s.leaves = tc.leaves
-				stop := s.run()
-				s.faults(tc.fault)
-				north := s.berth("north", 2)
-				s.create(north)
-				s.Eventually(t, "the provider creates it", func(context.Context) error {
-					content, err := os.ReadFile(filepath.Join(s.folder, "faults.json"))
-					if err == nil && strings.TrimSpace(string(content)) != "[]" {
-						err = errors.New("it does not")
-					}
-					return err
-				})
-				stop()
-				s.run()
-				if tc.waits {
-					s.eventually(north, "it waits for a person", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
-				} else {
-					s.ready(north)
-					s.checkOne(north)
-				}
-				if n := s.calls("create"); n != tc.creates {
-					t.Errorf("the external system got %d calls to create it, want %d", n, tc.creates)
-				}
-			})
-		})
-	}
-}
-
 func (s *stage) hasFailed(o *unstructured.Managed, want failure.Reason) error {
 	if got := xpv1.FailureOf(o).Reason; got != want {
 		return fmt.Errorf("its failure is %q: %s", got, o.GetCondition(xpv1.TypeSynced).Message)

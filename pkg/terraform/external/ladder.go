@@ -53,7 +53,7 @@ func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config
 	case err != nil:
 		return nil, err
 	case c.wasInterrupted(former) && former.ImportID == id:
-		return nil, failure.OutcomeUnknown(errors.New("what an interrupted creation made may have appeared: it is looked at again"))
+		return nil, appeared()
 	case former != nil && former.Replacing:
 		return nil, failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %q, which is replaced, is still found: it is looked at again", id))
 	}
@@ -61,6 +61,11 @@ func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config
 		"annotation %s to %q and remove the annotations %s and %s", c.Name, id, meta.AnnotationKeyExternalName, id,
 		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateFailed)
 	return nil, failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
+}
+
+// appeared is the error of a creation for which there may be a resource by now.
+func appeared() error {
+	return failure.OutcomeUnknown(errors.New("what an interrupted creation made may have appeared: it is looked at again"))
 }
 
 // importID is the import id of what an object declares, if it is known beforehand.
@@ -97,6 +102,9 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 	}
 	if found.Value.IsNull() {
 		return "", c.awaitAbsence(ctx, mg, stored, fmt.Sprintf("by the import id %q", stored.ImportID))
+	}
+	if err := c.noteSeen(ctx, mg, stored); err != nil {
+		return "", err
 	}
 	labelled := c.settings.Load().owner != nil
 	switch {
@@ -153,6 +161,15 @@ func (c *client) awaitAbsence(ctx context.Context, mg resource.Managed, stored *
 		return failure.With(failure.CreateInterrupted, notFound{by, since, min(left, lookAgain)})
 	}
 	return nil
+}
+
+// noteSeen notes that there is something: what is absent later may have been created since.
+func (c *client) noteSeen(ctx context.Context, mg resource.Managed, stored *state.State) error {
+	if stored.MissingSince.IsZero() {
+		return nil
+	}
+	stored.MissingSince = time.Time{}
+	return c.Store.Save(ctx, mg, c.Kind, stored)
 }
 
 // notFound is the error of an object whose interrupted creation made nothing, as far as is known.

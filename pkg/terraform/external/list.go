@@ -38,14 +38,15 @@ func (c *client) noteLabel(ctx context.Context, mg resource.Managed, config cty.
 		return err
 	}
 	former, err := c.Store.Load(ctx, mg.GetUID())
-	if err != nil || former == nil || !former.Replacing {
+	if err != nil || former == nil {
 		return err
 	}
 	found, err := c.listed(ctx, mg, list)
 	switch {
+	case len(found) > 0 && c.wasInterrupted(former):
+		return appeared()
 	case len(found) > 0:
-		return failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %s, which is replaced, is still in the list: it is looked at again",
-			c.namesOf(mg, found)))
+		return failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %s is still in the list: it is looked at again", c.namesOf(mg, found)))
 	case err != nil && !errors.Is(err, lists.ErrGone): // what is found later could be the former one
 		note.Ownership, note.ListConfig = "", nil
 	}
@@ -73,6 +74,11 @@ func (c *client) findListed(ctx context.Context, mg resource.Managed, stored *st
 		return "", c.interrupted(fmt.Sprintf("%s: %s", unknown, err), nil)
 	}
 	found, err := c.listed(ctx, mg, list)
+	if len(found) > 0 || errors.Is(err, lists.ErrGone) {
+		if err := c.noteSeen(ctx, mg, stored); err != nil {
+			return "", err
+		}
+	}
 	switch _, unanswered := errors.AsType[*wire.Unanswered](err); {
 	case unanswered:
 		return "", called("listing", err)
@@ -84,8 +90,9 @@ func (c *client) findListed(ctx context.Context, mg resource.Managed, stored *st
 	case len(found) == 0:
 		return "", c.awaitAbsence(ctx, mg, stored, fmt.Sprintf("in the list of %s by the label %s=%s", c.Name, meta.ExternalLabelUID, mg.GetUID()))
 	case len(found) > 1:
-		return "", c.interrupted(fmt.Sprintf("%d have the label %s=%s (%s): delete all but one, and wait", len(found), meta.ExternalLabelUID, mg.GetUID(),
-			c.namesOf(mg, found)), nil)
+		return "", failure.Terminal(failure.New(failure.CreateInterrupted, fmt.Sprintf("a creation of %s was interrupted, and %d have the label %s=%s (%s): "+
+			"delete all but one in the external system, and the one that is left is taken over", c.Name, len(found), meta.ExternalLabelUID, mg.GetUID(),
+			c.namesOf(mg, found))))
 	}
 	return c.takeInterrupted(ctx, mg, c.nameOf(mg, found[0].Value), found[0].State)
 }

@@ -152,7 +152,7 @@ func TestReplacedWhileListed(t *testing.T) {
 	s.ready(o)
 	s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
 	s.rename(o, "north", map[string]string{meta.AnnotationKeyAllowReplace: "name"})
-	s.says(o, "the former resource mooring-planted north, which is replaced, is still in the list")
+	s.says(o, "the former resource mooring-planted north is still in the list")
 	if n := s.calls("create"); n != 1 {
 		t.Errorf("%d were created", n)
 	}
@@ -160,6 +160,28 @@ func TestReplacedWhileListed(t *testing.T) {
 	s.ready(o)
 	if files := s.files("mooring"); len(files) != 1 || files[meta.GetExternalName(o)] == nil {
 		t.Errorf("%s is replaced by %v", meta.GetExternalName(o), files)
+	}
+}
+
+// A creation after one that failed in part waits, too.
+func TestCreatedAgainWhileListed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "reef")
+	s.settings = inList(time.Hour, map[string]any{"name": "{name}"})
+	s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
+	o := s.object("Mooring", "moored", map[string]any{"forProvider": map[string]any{"name": "north"}})
+	s.create(o)
+	s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
+	s.run()
+	s.says(o, "the former resource mooring-planted north is still in the list")
+	s.must(s.faultsAreUsed())
+	if files := s.files("mooring"); len(files) != 1 {
+		t.Errorf("beside the former resource there is another one: %v", files)
+	}
+	s.removeAll()
+	s.ready(o)
+	if files := s.files("mooring"); len(files) != 1 || files[meta.GetExternalName(o)] == nil {
+		t.Errorf("%s exists as %v", meta.GetExternalName(o), files)
 	}
 }
 

@@ -112,7 +112,10 @@ func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) er
 	}
 	began := time.Now()
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(errInProgress, file.Close())
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errInProgress
+		}
+		return nil, errors.Join(err, file.Close())
 	}
 	if err := errors.Join(file.Truncate(0), add(file, line{Began: began}), syncFolder(j.folder)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed

@@ -51,11 +51,18 @@ func (j *Journal) Command(of plugin.Command) (plugin.Command, error) {
 // starter is the process that started this one. It may have ended since.
 var starter = os.Getppid()
 
-// Outlives is true where a journal goes on after this program has been asked to end. A container ends with its first process, which may have
-// started this one, and a service of systemd with all its processes.
+// Outlives is true where a journal goes on after this program has been asked to end. Containers, which have a file of their runtime or a variable of
+// Kubernetes, end with their first process, and services of systemd with all their processes.
 func Outlives() bool {
-	_, service := os.LookupEnv("INVOCATION_ID")
-	return !service && os.Getpid() != 1 && starter != 1
+	return outlives(os.Getpid(), starter, func(name string) bool { _, set := os.LookupEnv(name); return set }, func(name string) bool {
+		_, err := os.Stat(name)
+		return err == nil
+	})
+}
+
+// outlives is Outlives of a process. Its starter is 1 for the first process of its machine or container, and 0 for one of another namespace.
+func outlives(pid, starter int, isSet, exists func(string) bool) bool {
+	return pid > 1 && starter > 1 && !isSet("INVOCATION_ID") && !isSet("KUBERNETES_SERVICE_HOST") && !exists("/.dockerenv") && !exists("/run/.containerenv")
 }
 
 // Main runs a journal, and does not return, in a process that Command started. Elsewhere it does nothing. Call it first in main.

@@ -52,7 +52,9 @@ func Find(ctx context.Context, p *plugin.Provider, r plugin.Resource, config map
 	gone := false
 	for _, l := range listed {
 		state, err := p.ImportListed(ctx, r, l)
-		switch {
+		switch _, refused := errors.AsType[plugin.Diagnostics](err); {
+		case refused && l.Value.IsNull(): // it may be another's, whose secrets the error may repeat
+			return nil, fmt.Errorf("the provider refuses to import %s of the list", l.Name)
 		case err != nil:
 			return nil, fmt.Errorf("importing %s of the list: %w", l.Name, err)
 		case !state.Value.IsNull() && owns(state.Value):

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// mostAnswered is how many questions are remembered, of two for each object.
+// mostAnswered is how many questions are remembered, of two for each object: more objects of one process have it asked again at each pass.
 const mostAnswered = 10_000
 
 // answered are questions that a process answered with nothing to say: a configuration that is valid, a state that needs no upgrade. It is not

@@ -31,7 +31,7 @@ func (l ListLimits) withDefaults() ListLimits {
 type Listed struct {
 	Name     string    // for people; may be empty
 	Value    cty.Value // null: the provider did not include it. It may lack what only states have
-	Identity []byte    // by which it can be imported; nil for none
+	Identity []byte    // by which it can be imported
 }
 
 // A ListLimitError is the error of a list that exceeds a limit: what it lacks is not known.
@@ -96,6 +96,8 @@ func (l *list) add(e *wire.List_Event) error {
 		return err
 	case len(warnings) > 0 && e.GetIdentity() == nil && e.GetResourceObject() == nil:
 		return warnings
+	case e.GetIdentity() == nil:
+		return errors.New("the provider lists a resource without an identity, which is a bug in the provider")
 	case l.count > l.Resources:
 		return &ListLimitError{fmt.Sprintf("has more than %d resources", l.Resources)}
 	case l.size > l.Bytes:

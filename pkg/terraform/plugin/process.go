@@ -208,17 +208,15 @@ func (p *Process) Stop(ctx context.Context) {
 	_ = p.Call(ctx, wire.MethodStop, &wire.StopProvider_Request{}, &wire.StopProvider_Response{}) // it answers nothing that would help
 }
 
-// Leave ends the calls, and lets a process that outlives this one end the changes that are in progress.
-func (p *Process) Leave() {
-	p.left.Store(true)
-	_ = p.Conn.Close()
-	_ = p.stdin.Close()
-}
+// Leave has Close let a process that outlives this one end the changes that are in progress, and then end by itself.
+func (p *Process) Leave() { p.left.Store(true) }
 
-// Close ends the process, at once if it does not end when asked to. One that this one has left ends by itself.
+// Close ends the process, at once if it does not end when asked to.
 func (p *Process) Close() {
 	if p.left.Load() {
 		p.end()
+		_ = p.Conn.Close()
+		_ = p.stdin.Close()
 		return
 	}
 	if p.Conn != nil {

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
@@ -39,7 +41,16 @@ type Provider struct {
 
 // reach is Call for calls that reach the external system.
 func (p *Provider) reach(ctx context.Context, m wire.Method, request, answer proto.Message) error {
-	return p.limited(ctx, func(ctx context.Context) error { return p.Call(ctx, m, request, answer) })
+	var unsent error // which says nothing about the external system
+	err := p.limited(ctx, func(ctx context.Context) error {
+		err := p.Call(ctx, m, request, answer)
+		if failure.Of(err).Reason == failure.JournalUnwritable {
+			unsent = err
+			return nil
+		}
+		return err
+	})
+	return cmp.Or(err, unsent)
 }
 
 func (p *Provider) limited(ctx context.Context, call func(context.Context) error) error {
@@ -259,7 +270,9 @@ func (p *Provider) Import(ctx context.Context, r Resource, id string) (State, er
 
 // ImportListed is Import by the identity of what a list returned.
 func (p *Provider) ImportListed(ctx context.Context, r Resource, of Listed) (State, error) {
-	return p.imported(ctx, r, &wire.Import_Request{TypeName: r.Type, Identity: identity(of.Identity), ClientCapabilities: capabilities()})
+	quiet := *p // it may be another's, whose secrets warnings may repeat
+	quiet.Warned = nil
+	return quiet.imported(ctx, r, &wire.Import_Request{TypeName: r.Type, Identity: identity(of.Identity), ClientCapabilities: capabilities()})
 }
 
 func (p *Provider) imported(ctx context.Context, r Resource, request *wire.Import_Request) (State, error) {

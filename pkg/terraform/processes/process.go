@@ -55,7 +55,8 @@ type life struct {
 	serves  time.Time // at least until then
 	done    chan struct{}
 	worn    chan struct{}
-	leaves  bool        // changes to the journal when this process stops
+	leaves  bool // changes to the journal when this process stops
+	left    chan struct{}
 	stopped atomic.Bool // the provider was asked to stop
 
 	mu       sync.Mutex
@@ -130,17 +131,34 @@ func (p *Process) Stop(ctx context.Context) {
 		defer close(ended)
 		p.changes.Wait()
 	}()
+	lasting := true
 	select {
 	case <-ended:
+		lasting = false
 	case <-time.After(stopGrace):
 	case <-ctx.Done():
 	}
-	if p.leaves {
+	if lasting && p.leaves {
 		p.Leave()
+		close(p.left)
 		return
 	}
 	p.stopped.Store(true)
 	p.Provider.Stop(ctx)
+}
+
+// Apply is Provider.Apply until the change is left to the journal: then it is not known here what it changes.
+func (p *Process) Apply(ctx context.Context, r plugin.Resource, plan *plugin.Plan, object string) (plugin.State, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.left:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return p.Provider.Apply(ctx, r, plan, object)
 }
 
 // Stopped is true once the provider was asked to end its calls: what fails then may have been abandoned.

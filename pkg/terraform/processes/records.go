@@ -65,6 +65,7 @@ type record struct {
 	closed  time.Time // zero while it is in use
 	crashed bool      // and was not started again since
 	of      origin
+	began   time.Time // when the present process was started
 	used    time.Time // when it was last started, or was to be
 	faults  int       // in a row: it ended by itself soon, or could not be started
 	err     error     // why the next start waits
@@ -127,6 +128,7 @@ func (p *processes) started(key limits.Key, process *Process, err error, now tim
 	} else {
 		r.faults = 0
 	}
+	r.began = now
 	if r.crashed = false; goesOn {
 		return false, again
 	}
@@ -149,7 +151,7 @@ func (p *processes) ended(key limits.Key, process *Process, now time.Time) bool 
 	if r == nil || r.last != process {
 		return false
 	}
-	if now.Sub(r.Started) >= steady {
+	if now.Sub(r.began) >= steady {
 		r.faults = 0
 	}
 	r.State, r.crashed = Ended, true

@@ -139,7 +139,7 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Pr
 	worn := make(chan struct{})
 	if err == nil {
 		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn,
-			leaves: s.Leaves && s.Journal != nil}
+			leaves: s.Leaves && s.Journal != nil, left: make(chan struct{})}
 		p = &Process{Provider: provider, life: life, Config: c.Key, Version: c.Version, Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())

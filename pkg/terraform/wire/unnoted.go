@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -19,8 +18,11 @@ const domain = "journal.terraform.bowline.dev"
 
 // Unnoted is the answer of a journal to a change that it cannot note, and does not pass on to the provider.
 func Unnoted(err error) error {
-	answer, detailed := status.New(codes.FailedPrecondition, err.Error()).WithDetails(&errdetails.ErrorInfo{Domain: domain})
-	return errors.Join(detailed, answer.Err())
+	answer := status.New(codes.FailedPrecondition, err.Error())
+	if detailed, err := answer.WithDetails(&errdetails.ErrorInfo{Domain: domain}); err == nil {
+		answer = detailed
+	}
+	return answer.Err()
 }
 
 // asUnnoted is the classified error of a change that the journal did not pass on, and nil for other errors.

@@ -438,6 +438,7 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 	}
 	var rows []provider.Kind
 	var definitions []*apiextensionsv1.CustomResourceDefinition
+	var wrong []error
 	for _, name := range schemas.Types {
 		of := schemas.Resources[name]
 		if of == nil {
@@ -445,10 +446,14 @@ func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider
 		}
 		both, defined, err := now.bridge.Serve(schemas.Resource(name), typeSettingsOf(tp, name))
 		if err != nil {
-			return status, fmt.Errorf("resource type %s: %w", name, err)
+			wrong = append(wrong, fmt.Errorf("resource type %s: %w", name, err))
+			continue
 		}
 		rows, definitions = append(rows, both...), append(definitions, defined...)
 		status.Kinds = addServed(status.Kinds, name, defined[0].Spec.Names.Kind, of)
+	}
+	if len(wrong) > 0 { // the others have theirs
+		return status, fmt.Errorf("%w; until that is corrected its former settings count, and no further types are served", errors.Join(wrong...))
 	}
 	for _, former := range tp.Status.Kinds {
 		if slices.ContainsFunc(status.Kinds, func(k v1alpha1.ServedKind) bool { return k.Type == former.Type && k.Kind == former.Kind }) {

@@ -72,7 +72,7 @@ func runControllers(encoded string) error {
 	if err != nil {
 		return err
 	}
-	source := &processes.Source{Journal: notes, Leaves: journal.Outlives(), Log: logr.Discard()}
+	source := &processes.Source{Journal: notes, Leaves: true, Log: logr.Discard()}
 	source.Use(&processes.Binary{Path: s.Provider, Schemas: schemas})
 	b := external.NewBridge(providerName, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), scheme)
 	p, err := b.Provider(schemas)
