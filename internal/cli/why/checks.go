@@ -363,7 +363,8 @@ func (q *inquiry) checkOperation() {
 	if current.Status == corev1.ConditionTrue && current.Reason == xpv1.ReasonOngoing {
 		q.blocked("An asynchronous operation is in progress.", "")
 	}
-	if last.Status == corev1.ConditionFalse {
+	recovered := q.ready.Status == corev1.ConditionTrue && q.synced.Status == corev1.ConditionTrue // without another operation
+	if last.Status == corev1.ConditionFalse && !recovered {
 		q.blocked(sentence("The last asynchronous operation failed: "+last.Message), "")
 	}
 }
