@@ -47,7 +47,7 @@ func (c *client) noteLabel(ctx context.Context, mg resource.Managed, config cty.
 		return appeared()
 	case len(found) > 0:
 		return failure.New(failure.ExternalCallFailed, fmt.Sprintf("the former resource %s is still in the list: it is looked at again", c.namesOf(mg, found)))
-	case err != nil && !errors.Is(err, lists.ErrGone): // what is found later could be the former one
+	case err != nil && !errors.Is(err, lists.ErrGone) && former.Creating == "": // what is found later could be the former one
 		note.Ownership, note.ListConfig = "", nil
 	}
 	return nil

@@ -4,6 +4,7 @@
 package external_test
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -168,13 +169,13 @@ func TestCreatedAgainWhileListed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "reef")
 	s.settings = inList(time.Hour, map[string]any{"name": "{name}"})
-	s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1})
+	s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1}, map[string]any{"verb": "delete", "when": "before", "do": "delay", "delay": "3s", "times": 1})
 	o := s.object("Mooring", "moored", map[string]any{"forProvider": map[string]any{"name": "north"}})
 	s.create(o)
-	s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
 	s.run()
+	s.Eventually(t, "the part is being deleted", func(context.Context) error { return s.faultsAreUsed() })
+	s.plant("mooring", map[string]any{"bowline-uid": string(o.GetUID())})
 	s.says(o, "the former resource mooring-planted north is still in the list")
-	s.must(s.faultsAreUsed())
 	if files := s.files("mooring"); len(files) != 1 {
 		t.Errorf("beside the former resource there is another one: %v", files)
 	}
