@@ -151,9 +151,8 @@ func (c *client) interrupted(what string, cause error) error {
 func (c *client) awaitAbsence(ctx context.Context, mg resource.Managed, stored *state.State, by string) error {
 	now, since := time.Now(), stored.MissingSince
 	if since.IsZero() || since.After(now) {
-		missing := *stored
-		missing.MissingSince, since = now, now
-		if err := c.Store.Save(ctx, mg, c.Kind, &missing); err != nil {
+		since = now
+		if err := c.amend(ctx, mg, stored, func(s *state.State) { s.MissingSince = now }); err != nil {
 			return err
 		}
 	}
@@ -168,8 +167,7 @@ func (c *client) noteSeen(ctx context.Context, mg resource.Managed, stored *stat
 	if stored.MissingSince.IsZero() {
 		return nil
 	}
-	stored.MissingSince = time.Time{}
-	return c.Store.Save(ctx, mg, c.Kind, stored)
+	return c.amend(ctx, mg, stored, func(s *state.State) { s.MissingSince = time.Time{} })
 }
 
 // notFound is the error of an object whose interrupted creation made nothing, as far as is known.

@@ -62,6 +62,21 @@ func eachCase[C any](t *testing.T, cases map[string]C, run func(t *testing.T, s 
 	})
 }
 
+// interrupted creates an object whose creation faults interrupt, and waits until it says so with a text, if that is not empty.
+func (s *stage) interrupted(kind string, password bool, waits string, faults []map[string]any) *unstructured.Managed {
+	s.t.Helper()
+	s.faults(faults...)
+	o := s.named(kind)
+	if password {
+		s.declarePassword(o)
+	}
+	s.create(o)
+	if waits != "" {
+		s.waits(o, failure.CreateInterrupted, waits)
+	}
+	return o
+}
+
 // What an interrupted creation made is found by its import id, if it is the object's beyond doubt and no secret is lost. Nothing is created twice.
 func TestLadder(t *testing.T) {
 	importFails := map[string]any{"verb": "import", "do": "fail"}
@@ -98,15 +113,7 @@ func TestLadder(t *testing.T) {
 	}, func(t *testing.T, s *stage, tc ladderCase) {
 		s.settings = tc.settings
 		defer s.run()()
-		s.faults(tc.faults...)
-		north := s.named(tc.kind)
-		if tc.password {
-			s.declarePassword(north)
-		}
-		s.create(north)
-		if tc.waits != "" {
-			s.waits(north, failure.CreateInterrupted, tc.waits)
-		}
+		north := s.interrupted(tc.kind, tc.password, tc.waits, tc.faults)
 		if tc.between != nil {
 			tc.between(s)
 			s.nudge(north)

@@ -107,15 +107,7 @@ func TestListedAfterInterruption(t *testing.T) {
 			s.must(os.RemoveAll(filepath.Join(s.folder, "calls.log")))
 			s.settings, s.only = tc.settings, tc.kind
 			defer s.run()()
-			s.faults(tc.faults...)
-			north := s.named(tc.kind)
-			if tc.password {
-				s.declarePassword(north)
-			}
-			s.create(north)
-			if tc.waits != "" {
-				s.waits(north, failure.CreateInterrupted, tc.waits)
-			}
+			north := s.interrupted(tc.kind, tc.password, tc.waits, tc.faults)
 			if tc.between != nil {
 				tc.between(s, north)
 				s.nudge(north)

@@ -150,13 +150,18 @@ func (c *client) lose(ctx context.Context, mg resource.Managed) error {
 		return err
 	}
 	if stored != nil && stored.Creating != "" {
-		lost := *stored
-		lost.Creating = unknownJournal
-		if err := c.Store.Save(ctx, mg, c.Kind, &lost); err != nil {
+		if err := c.amend(ctx, mg, stored, func(s *state.State) { s.Creating = unknownJournal }); err != nil {
 			return err
 		}
 	}
 	return c.Journal.Remove(string(mg.GetUID()))
+}
+
+// amend stores a state with a change. What was loaded stays as it is: others share it.
+func (c *client) amend(ctx context.Context, mg resource.Managed, stored *state.State, change func(*state.State)) error {
+	amended := *stored
+	change(&amended)
+	return c.Store.Save(ctx, mg, c.Kind, &amended)
 }
 
 // unknownJournal is in the state of a creation whose answer no journal has.

@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
 // checkReplacement returns why the external resource must not be deleted, with its data, in order to create another one: because of fields
@@ -62,9 +63,7 @@ func (c *client) noteReplacing(ctx context.Context, mg resource.Managed, replaci
 	if err != nil || stored == nil || stored.Replacing == replacing {
 		return err
 	}
-	noted := *stored
-	noted.Replacing = replacing
-	return c.Store.Save(ctx, mg, c.Kind, &noted)
+	return c.amend(ctx, mg, stored, func(s *state.State) { s.Replacing = replacing })
 }
 
 // wasReplaced is true where the external resource is gone because replace deleted it.

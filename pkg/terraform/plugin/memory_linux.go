@@ -19,7 +19,7 @@ func (p *Process) Memory() int64 {
 // OwnMemory is Memory without that of the journal which runs the provider, if there is one.
 func (p *Process) OwnMemory() int64 {
 	own, started := resident(p.PID())
-	if p.journal {
+	if p.stdin != nil {
 		return started
 	}
 	return own + started

@@ -59,8 +59,7 @@ type Process struct {
 	command *exec.Cmd
 	folder  string // home, temporary files and the socket
 	lock    *os.File
-	journal bool      // it runs the provider
-	stdin   io.Closer // of one that outlives this one, which sees by it when this one has left
+	stdin   io.Closer // of a journal, which outlives this process and sees by it when this one has left; nil for a provider
 	left    atomic.Bool
 	done    chan struct{}
 	end     context.CancelFunc
@@ -76,7 +75,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{folder: folder, lock: lock, journal: c.Outlives, done: make(chan struct{})}
+	p := &Process{folder: folder, lock: lock, done: make(chan struct{})}
 	p.command = exec.Command(c.Path, c.Args...)
 	p.command.ExtraFiles = []*os.File{lock}
 	p.command.Dir, p.command.Env = cmp.Or(c.Dir, folder), slices.Concat(environment(folder), c.Env, handshake.Environment())
