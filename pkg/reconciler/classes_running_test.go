@@ -208,9 +208,8 @@ func TestWakeups(t *testing.T) {
 	})
 }
 
-// Many claims and few classes: what that costs.
+// Many claims and few classes: what that costs. It is not parallel, since all controllers look at the class kinds that TestDefinitions installs.
 func TestCost(t *testing.T) {
-	t.Parallel()
 	const claims = 100
 	s := newClassStage(t)
 	s.create(labelled(s.item("class"), labels.Set{"size": "any"}))

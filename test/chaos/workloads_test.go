@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/clients/clusters"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/compute/v1alpha3"
 	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
@@ -162,11 +163,11 @@ func (w *workloads) check(ctx context.Context, data map[string]string) error {
 			return err
 		}
 		if len(maps.Items) != want || len(secrets.Items) != min(want, 1) {
-			return fmt.Errorf("cluster %d has %d ConfigMaps and %d Secrets; want %d", i, len(maps.Items), len(secrets.Items), want)
+			return fmt.Errorf("cluster %d has %d ConfigMaps and %d Secrets; want %d; not applied: %v", i, len(maps.Items), len(secrets.Items), want, w.pending(ctx))
 		}
 		for _, o := range maps.Items {
 			if fmt.Sprint(o.Data) != fmt.Sprint(data) {
-				return fmt.Errorf("%s in cluster %d has %v", o.Name, i, o.Data)
+				return fmt.Errorf("%s in cluster %d has %v; not applied: %v", o.Name, i, o.Data, w.pending(ctx))
 			}
 		}
 		app := w.app(i, "")
@@ -184,4 +185,30 @@ func (w *workloads) check(ctx context.Context, data map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// pending describes the applications and their resources that are not as declared.
+func (w *workloads) pending(ctx context.Context) (all []string) {
+	apps, resources := &workloadv1alpha1.KubernetesApplicationList{}, &workloadv1alpha1.KubernetesApplicationResourceList{}
+	if err := errors.Join(w.p.Client.List(ctx, apps), w.p.Client.List(ctx, resources)); err != nil {
+		return []string{err.Error()}
+	}
+	var of []interface {
+		client.Object
+		resource.Conditioned
+	}
+	for i := range apps.Items {
+		of = append(of, &apps.Items[i])
+	}
+	for i := range resources.Items {
+		of = append(of, &resources.Items[i])
+	}
+	for _, o := range of {
+		ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
+		if ready.Status != corev1.ConditionTrue || ready.ObservedGeneration != o.GetGeneration() {
+			all = append(all, fmt.Sprintf("%s of generation %d: %s of %d, %s: %s", o.GetName(), o.GetGeneration(), ready.Reason, ready.ObservedGeneration,
+				synced.Reason, synced.Message))
+		}
+	}
+	return all
 }
