@@ -467,16 +467,16 @@ func TestDeletedHolders(t *testing.T) {
 		return func(s *copyStage) {
 			prepare(s)
 			s.delete(s.holder, options...)
-			s.Eventually(s.t, "the holder is gone", func(context.Context) error {
-				_, err := s.tryPass("holder") // the garbage collector writes at the same time
+			s.Eventually(s.t, "the holder is gone, and no source consents", func(context.Context) error {
+				_, err := s.tryPass("holder") // the garbage collector writes at the same time, and deletes sources
 				if s.get("holder", s.holder) {
 					return fmt.Errorf("it has finalizers %v; %w", s.holder.GetFinalizers(), err)
 				}
+				if source := s.secret("source"); source != nil && len(meta.PropagatesTo(source)) > 0 {
+					return fmt.Errorf("the source consents to %v", meta.PropagatesTo(source))
+				}
 				return nil
 			})
-			if source := s.secret("source"); source != nil && len(meta.PropagatesTo(source)) > 0 {
-				s.t.Errorf("the source consents to %v", meta.PropagatesTo(source))
-			}
 			s.holds("copy", nil)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -42,6 +43,7 @@ import (
 func TestMain(m *testing.M) {
 	journal.Main()
 	ctrl.SetLogger(logr.Discard())
+	_ = flag.Set("test.parallel", "6") // tests mostly wait for providers
 	if os.Getenv(variableControllers) != "" {
 		os.Exit(m.Run())
 	}
@@ -58,7 +60,7 @@ type stage struct {
 	notes   string
 	leaves  bool          // changes to the journal
 	wears   bool          // processes are replaced when they have grown a little
-	window  time.Duration // in which a creation without an answer may appear; zero: 100ms
+	window  time.Duration // in which a creation without an answer may appear; zero: 1s
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
@@ -153,7 +155,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 			}
 		}
 		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
-			managed.WithConsistencyWindow(cmp.Or(s.window, 100*time.Millisecond)), managed.WithCreationGracePeriod(100*time.Millisecond))
+			managed.WithConsistencyWindow(cmp.Or(s.window, time.Second)), managed.WithCreationGracePeriod(100*time.Millisecond))
 	})
 }
 
@@ -308,7 +310,9 @@ func (s *stage) calls(verb string) (n int) {
 	return n
 }
 
+// each runs a parallel test with both providers.
 func each(t *testing.T, run func(t *testing.T, s *stage)) {
+	t.Parallel()
 	for _, program := range []string{"reef", "shoal"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()

@@ -21,6 +21,7 @@ import (
 // Controllers that are asked to end let short changes end. They leave long ones to the journal where it outlives them, and have the provider end
 // them elsewhere. The next ones continue without a person, unless the provider tells nothing of a creation that it abandoned.
 func TestStoppedControllers(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		fault   map[string]any
 		creates int  // calls of the external system
@@ -35,7 +36,6 @@ func TestStoppedControllers(t *testing.T) {
 	for name, tc := range cases {
 		tc.fault["verb"], tc.fault["times"] = "create", 1
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			each(t, func(t *testing.T, s *stage) {
 				s.leaves = tc.leaves
 				stop := s.run()
@@ -61,9 +61,9 @@ func TestStoppedControllers(t *testing.T) {
 
 // Controllers that are asked to end let polls end: objects are as they were.
 func TestStoppedPolls(t *testing.T) {
+	t.Parallel()
 	for _, leaves := range []bool{false, true} {
 		t.Run(fmt.Sprintf("leaves changes to the journal: %t", leaves), func(t *testing.T) {
-			t.Parallel()
 			each(t, func(t *testing.T, s *stage) {
 				s.leaves = leaves
 				stop := s.run()

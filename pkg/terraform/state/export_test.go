@@ -6,12 +6,14 @@ package state
 import (
 	"context"
 	"time"
+
+	"github.com/go-logr/logr"
 )
 
 // ShortenSaving has Save try as often as otherwise, within half a second.
 func ShortenSaving() { saving.Duration = time.Millisecond }
 
-// SweepOnce deletes the states of objects that are gone, once.
+// SweepOnce does what Sweep does, once.
 func (s *Store) SweepOnce(ctx context.Context) error {
-	return s.sweep(ctx, func(string) (bool, error) { return true, nil })
+	return s.sweep(ctx, logr.Discard(), func(string) (bool, error) { return true, nil })
 }

@@ -5,6 +5,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -25,15 +26,15 @@ const (
 	grace = time.Hour
 )
 
-// Sweep deletes the states of objects that are gone, now and then, until the context ends: an object in a namespace cannot own a Secret of
-// another one. A state whose object cannot be looked up stays, as where its kind is not served. forget removes whatever else is known of the
-// object with a UID, before its state; that stays if it is false.
+// Sweep deletes the states of objects that are gone, and stores those that a person deleted, now and then, until the context ends: an object
+// in a namespace cannot own a Secret of another one. A state whose object cannot be looked up stays, as where its kind is not served. forget
+// removes whatever else is known of the object with a UID, before its state; that stays if it is false.
 func (s *Store) Sweep(ctx context.Context, log logr.Logger, forget func(uid string) (bool, error)) error {
 	every := time.NewTicker(sweepInterval)
 	defer every.Stop()
 	for {
-		if err := s.sweep(ctx, forget); err != nil && ctx.Err() == nil {
-			log.Info("Cannot delete the states of objects that are gone", "error", err.Error())
+		if err := s.sweep(ctx, log, forget); err != nil && ctx.Err() == nil {
+			log.Info("Cannot look after the states of objects", "error", err.Error())
 		}
 		select {
 		case <-every.C:
@@ -43,13 +44,15 @@ func (s *Store) Sweep(ctx context.Context, log logr.Logger, forget func(uid stri
 	}
 }
 
-func (s *Store) sweep(ctx context.Context, forget func(uid string) (bool, error)) error {
+func (s *Store) sweep(ctx context.Context, log logr.Logger, forget func(uid string) (bool, error)) error {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := s.live.List(ctx, all, client.InNamespace(s.namespace), client.HasLabels{LabelKeyKind}); err != nil {
 		return err
 	}
+	there := map[string]bool{}
 	for _, secret := range all.Items {
+		there[secret.Name] = true
 		uid, isState := strings.CutPrefix(secret.Name, NamePrefix)
 		gone, err := s.isGone(ctx, &secret, types.UID(uid))
 		if err != nil {
@@ -66,7 +69,35 @@ func (s *Store) sweep(ctx context.Context, forget func(uid string) (bool, error)
 			return err
 		}
 	}
-	return nil
+	return s.restore(ctx, log, there)
+}
+
+// restore stores states of objects that exist again whose Secrets are not there any more: nothing else may have the secrets in them.
+func (s *Store) restore(ctx context.Context, log logr.Logger, there map[string]bool) (err error) {
+	s.known.Range(func(uid, known any) bool {
+		r := known.(*record)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.stored == nil || there[r.stored.Name] {
+			return true
+		}
+		if exists, look := s.exists(ctx, r.stored, string(uid.(types.UID))); !exists {
+			err = errors.Join(err, look)
+			return true
+		}
+		secret := r.stored.DeepCopy()
+		secret.ObjectMeta = metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, Labels: secret.Labels, Annotations: secret.Annotations}
+		secret.Data = encode(r.state)
+		switch create := s.client.Create(ctx, secret); {
+		case create == nil:
+			r.stored, r.dirty = secret, false
+			log.Info("Stored the state of an object again, whose Secret was deleted", "secret", secret.Name)
+		case !apierrors.IsAlreadyExists(create): // it was stored after all were listed
+			err = errors.Join(err, create)
+		}
+		return true
+	})
+	return err
 }
 
 // isGone is true if the API server has no object with the UID of a state any more.

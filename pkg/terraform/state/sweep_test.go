@@ -121,3 +121,30 @@ func TestSweepKeepsTheStatesOfUnservedKinds(t *testing.T) {
 	}
 	s.wantStored(t, &state.State{Name: "hidden"})
 }
+
+// A state whose Secret a person deleted is stored again while its object exists: nothing else may have the secrets in it.
+func TestSweepRestoresDeletedStates(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	deleted, gone, unserved := ofConfigMap(s, "deleted"), ofConfigMap(s, "gone"), s
+	deleted.object.SetUID("")
+	if err := s.Client.Create(t.Context(), deleted.object); err != nil {
+		t.Fatal(err)
+	}
+	want := &state.State{Name: "deleted", Value: []byte(`{"password":"x"}`), Private: []byte("private")}
+	for _, of := range []stage{deleted, gone, unserved} {
+		of.mustSave(t, want)
+		if err := s.Client.Delete(t.Context(), of.secret(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SweepOnce(t.Context()); err == nil {
+		t.Error("it is not said that the object of a state cannot be looked up")
+	}
+	deleted.wantStored(t, want)
+	gone.wantStored(t, nil)
+	unserved.wantStored(t, nil)
+	want = &state.State{Name: "changed"}
+	deleted.mustSave(t, want)
+	deleted.wantStored(t, want)
+}
