@@ -5,7 +5,8 @@
 //
 // Secrets are found as they are and in their usual spellings: quoted by Go (%q, %+q) or in JSON, with doubled quotes as in
 // SQL, escaped for a URL's user, path or query, or in base64 with either alphabet, padded or not; also in one of these within another,
-// such as JSON in JSON. Other spellings, such as hexadecimal, parts of a secret and hashes are not found.
+// such as JSON in JSON. Of a secret with several lines each one is looked for as it is, unless it is short. Other spellings, such as hexadecimal,
+// other parts of a secret and hashes are not found.
 package redact
 
 import (
@@ -32,6 +33,7 @@ const (
 	shortestSecret = 4  // that is looked for
 	shortestDetail = 8  // of a connection detail that may not be a secret
 	shortestInWord = 12 // that is looked for within words
+	shortestLine   = 16 // of a secret with several, such as a key in PEM, that is looked for by itself
 )
 
 // hidden replaces a secret.
@@ -139,6 +141,11 @@ func spelled(secrets [][]byte, most int) []string {
 	found := map[string]struct{}{}
 	for _, secret := range secrets {
 		secret = bytes.TrimSpace(secret)
+		for line := range bytes.Lines(secret) {
+			if line = bytes.TrimSpace(line); len(line) >= shortestLine && len(line) < len(secret) && len(line) <= most {
+				found[string(line)] = struct{}{}
+			}
+		}
 		if len(secret) < shortestSecret || len(secret) > most {
 			continue
 		}

@@ -30,6 +30,7 @@ func TestText(t *testing.T) {
 		"Punctuation":   {"p;ss", "ap;ss p;ss", "ap;ss (sensitive)"},
 		"Overlapping":   {"aaaa", "aaaaa aaaa", "aaaaa (sensitive)"},
 		"Short":         {"pwd", "pwd", "pwd"},
+		"OneLine":       {"-----KEY-----\nMIIEvAIBADANBgkqhkiG9w\nshort\n", "line MIIEvAIBADANBgkqhkiG9w, short", "line (sensitive), short"},
 		"LongInAWord":   {"correct-horse", "xcorrect-horsex", "x(sensitive)x"},
 	}
 	for name, tc := range cases {

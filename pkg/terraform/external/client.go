@@ -5,6 +5,7 @@ package external
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,12 +53,8 @@ func (c *client) UseSecretInputs(values map[string][]byte) {
 // Disconnect reports the warnings of the pass, and returns the process.
 func (c *client) Disconnect(ctx context.Context) error {
 	defer c.Lease.Release()
-	c.warnings.Of(ctx, c.object, c.Client, func(answers []cty.Value) [][]byte {
-		secrets := slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
-		for _, answer := range answers {
-			secrets = slices.AppendSeq(secrets, maps.Values(kinds.Connection(c.Schema.Block, answer)))
-		}
-		return secrets
+	c.warnings.Of(ctx, c.object, c.Client, func() [][]byte {
+		return slices.AppendSeq(c.SecretValues(), maps.Values(c.secrets))
 	})
 	return nil
 }
@@ -65,11 +62,11 @@ func (c *client) Disconnect(ctx context.Context) error {
 // OneTimeKeys has none: the state has whatever an answer contained.
 func (c *client) OneTimeKeys() []string { return nil }
 
-// SecretValues are the credentials of the provider, and what the state has of secrets.
+// SecretValues are the credentials of the provider, and what its answers have of secrets, which its errors and warnings may repeat.
 func (c *client) SecretValues() [][]byte {
 	values := slices.Clone(c.Lease.SecretValues()) // which all passes share
-	for _, value := range c.connection(c.found.Value) {
-		values = append(values, value)
+	for _, answer := range append(c.Client.Answers(), c.found.Value) {
+		values = slices.AppendSeq(values, maps.Values(c.connection(answer)))
 	}
 	return values
 }
@@ -266,8 +263,15 @@ func (c *client) begin() (ended func(), err error) {
 
 // apply does what a plan says, and stores the state, also that of what was made in part.
 func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Plan) (plugin.State, error) {
-	creates := plan.Prior.Value.IsNull()
-	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()))
+	former, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil {
+		return plan.Prior, err
+	}
+	creates, last := plan.Prior.Value.IsNull(), ""
+	if former != nil {
+		last = former.Change
+	}
+	after, err := c.Client.Apply(ctx, c.Resource, plan, string(mg.GetUID()), last)
 	_, unanswered := errors.AsType[*wire.Unanswered](err)
 	_, unreadable := errors.AsType[*plugin.Unreadable](err)
 	switch _, answered := errors.AsType[plugin.Diagnostics](err); {
@@ -275,16 +279,30 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 		return after, called("changing", failure.OutcomeUnknown(err))
 	case err != nil && !answered:
 		return after, called("changing", err)
-	case err != nil && creates && after.Value.IsNull() && c.Client.Stopped(): // it may have abandoned a request that had arrived
-		return after, called("changing", failure.OutcomeUnknown(errors.Join(err, c.lose(ctx, mg))))
-	}
-	if creates && after.Value.IsNull() && err == nil {
-		err = errors.New("the provider reports neither an error nor what it created, which is a bug in the provider")
+	case creates && c.leavesOpen(after, err, c.Client.Stopped()):
+		if err == nil {
+			err = errUnidentified
+		}
+		return c.NoState(), called("changing", failure.OutcomeUnknown(errors.Join(err, c.lose(ctx, mg))))
 	}
 	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
 	return after, errors.Join(called("changing", err), c.save(ctx, mg, meta.GetExternalName(mg), after, creates, err != nil))
+}
+
+// errUnidentified is the error of an answer that names no error and identifies nothing.
+var errUnidentified = errors.New("the provider reports neither an error nor what it created, which is a bug in the provider: what exists is looked for")
+
+// leavesOpen is true for the answer to a creation after which something may exist that the answer does not identify: another creation would
+// make another one.
+func (c *client) leavesOpen(answer plugin.State, err error, stopped bool) bool {
+	if !answer.Value.IsNull() {
+		id := c.Schema.Block.Attribute("id")
+		return id != nil && id.Computed && c.idOf(answer.Value) == ""
+	}
+	refused, _ := errors.AsType[plugin.Diagnostics](err)
+	return err == nil || stopped || refused.MayHaveCreated() // stopped: it may have abandoned a request that had arrived
 }
 
 // save stores the state after a change of the external resource of a name, and then removes it from the journal. What a creation made in part
@@ -294,7 +312,8 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	if err != nil {
 		return failure.OutcomeUnknown(err)
 	}
-	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Observed: onlyObserves(mg)}
+	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Observed: onlyObserves(mg),
+		Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {
@@ -306,6 +325,13 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		if creates || stored.Name == "" || stored.Tainted { // the name of an object is that of what was lost
 			stored.Name = c.nameOf(mg, s.Value)
 		}
+	}
+	if former != nil {
+		stored.Former = former.Former
+	}
+	if another := former != nil && !former.Empty() && !former.Observed && !creates && former.Name != stored.Name; another {
+		kept := *former // a person may set the former name again, and nothing else may have its secrets
+		kept.Former, stored.Former = nil, &kept
 	}
 	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
 		return failure.OutcomeUnknown(err)

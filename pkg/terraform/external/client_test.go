@@ -360,6 +360,12 @@ func TestReferences(t *testing.T) {
 		spy.SetNamespace(s.Namespace)
 		s.create(spy)
 		s.waits(spy, failure.InvalidSettings, "Berth is cluster-scoped")
+		for apiVersion, kind := range map[string]string{"v1": "ConfigMap", spy.GetAPIVersion(): "ProviderConfig"} {
+			odd := s.object("Anchor", "odd-"+strings.ToLower(kind), map[string]any{"forProvider": map[string]any{}, "references": []any{map[string]any{
+				"field": "berthId", "apiVersion": apiVersion, "kind": kind, "name": "north"}}})
+			s.create(odd)
+			s.waits(odd, failure.InvalidSettings, "is no managed resource")
+		}
 	})
 }
 

@@ -4,6 +4,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,12 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.importLost(ctx, mg)
 	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
 		return c.NoState(), nil
+	case stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg):
+		former, err := c.upgraded(ctx, stored.Former)
+		if err != nil {
+			return c.NoState(), err
+		}
+		return c.adopted(ctx, mg, former)
 	case stored == nil, stored.Name != meta.GetExternalName(mg): // also where a person chose another one
 		return c.imported(ctx, mg)
 	case stored.Empty():
@@ -49,12 +56,16 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 // lostState is the error of an object whose state is gone. It may have had secrets that nothing else has, so that a person has to decide.
 func lostState(mg resource.Managed) error {
 	return failure.Terminal(failure.New(failure.ExternalResourceLost, fmt.Sprintf("the state of the external resource %q is lost: restore Secret %s%s from a "+
-		"backup; or, to import the resource without what only the state had, such as generated passwords, remove the annotation %s", meta.GetExternalName(mg),
-		state.NamePrefix, mg.GetUID(), meta.AnnotationKeyExternalCreateSucceeded)))
+		"backup; or, to import the resource without what only the state had, such as generated passwords, remove the annotations %s and %s in one change",
+		meta.GetExternalName(mg), state.NamePrefix, mg.GetUID(), meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreatePending)))
 }
 
 // upgraded returns a stored state in the present form of its type.
 func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.State, error) {
+	if stored.SchemaVersion > c.Schema.Version {
+		return c.NoState(), failure.Terminal(failure.New(failure.InvalidSettings, fmt.Sprintf("the state was written by a later version of the provider, in "+
+			"version %d of %s, and this one has version %d: use the later provider again", stored.SchemaVersion, c.Name, c.Schema.Version)))
+	}
 	value, err := c.Client.Upgrade(ctx, c.Resource, stored.SchemaVersion, stored.Value)
 	return plugin.State{Value: value, Private: stored.Private, Identity: stored.Identity}, called("upgrading the state of", err)
 }
@@ -115,31 +126,34 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 		return nil
 	case note.Lasting:
 		return inProgress{note.Began}
+	}
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	switch {
+	case err != nil:
+		return err
+	case stored != nil && stored.Change != note.After: // the answer is stored, or another machine has changed it since
+		return c.Journal.Remove(string(mg.GetUID()))
 	case note.Answer == nil: // nothing is known of a change without an answer
 		return c.lose(ctx, mg)
 	}
-	stored, err := c.Store.Load(ctx, mg.GetUID())
-	if err != nil {
-		return err
-	}
 	name, prior, creates := meta.GetExternalName(mg), c.NoState(), stored == nil || stored.Empty()
 	if !creates {
-		name = stored.Name // where this answer is stored already, the object may still have that of an earlier resource
+		name = stored.Name
 		if prior, err = c.upgraded(ctx, stored); err != nil {
 			return err
 		}
 	}
 	after, err := c.Client.Applied(c.Resource, prior, note.Answer)
-	if _, unreadable := errors.AsType[*plugin.Unreadable](err); unreadable && creates {
-		return called("reading the answer to the creation of", err) // the note is all that tells what exists
-	} else if unreadable {
+	_, unreadable := errors.AsType[*plugin.Unreadable](err)
+	switch {
+	case unreadable && creates && meta.ExternalCreateIncomplete(mg): // the note is all that says what exists, until a person has looked
+		return c.interrupted("its answer, which is in the journal, cannot be read", err)
+	case unreadable:
 		return c.Journal.Remove(string(mg.GetUID())) // Observe reads what there is
-	}
-	c.createdNothing = creates && after.Value.IsNull()
-	if c.createdNothing && note.Stopped { // the provider may have abandoned a request that had arrived
-		c.createdNothing = false
+	case creates && c.leavesOpen(after, err, note.Stopped):
 		return c.lose(ctx, mg)
 	}
+	c.createdNothing = creates && after.Value.IsNull()
 	return c.save(ctx, mg, name, after, creates, err != nil)
 }
 
@@ -179,10 +193,15 @@ func (e inProgress) RetryAfter() time.Duration { return 2 * time.Second }
 
 // nameOf is the external name of an object: the attribute id, where there is one that tells resources apart.
 func (c *client) nameOf(mg resource.Managed, value cty.Value) string {
+	return cmp.Or(c.idOf(value), string(mg.GetUID()))
+}
+
+// idOf is the attribute id, empty where there is none, or nothing in it.
+func (c *client) idOf(value cty.Value) string {
 	if c.Schema.Block.Attribute("id") != nil {
-		if id := value.GetAttr("id"); id.Type() == cty.String && id.IsKnown() && !id.IsNull() && id.AsString() != "" {
+		if id := value.GetAttr("id"); id.Type() == cty.String && id.IsKnown() && !id.IsNull() {
 			return id.AsString()
 		}
 	}
-	return string(mg.GetUID())
+	return ""
 }

@@ -70,7 +70,7 @@ type stage struct {
 // findable are the types with a name and tags.
 var findable = map[string]bool{"berth": true, "pier": true, "beacon": true, "mooring": true}
 
-var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring"}
+var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring", "faulty"}
 
 // newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
 func newStage(t *testing.T, program string) *stage {

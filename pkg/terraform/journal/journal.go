@@ -85,6 +85,7 @@ func (j *Journal) ID() string {
 // A Note is about the last change of an object.
 type Note struct {
 	Began    time.Time
+	After    string               // which change it came
 	Finished bool                 // there is an answer
 	Answer   *wire.Apply_Response // nil for a process that ended without one
 	Lasting  bool                 // the change is in progress
@@ -93,6 +94,7 @@ type Note struct {
 
 type line struct {
 	Began   time.Time `json:"began"`
+	After   string    `json:"after,omitempty"`
 	Answer  []byte    `json:"answer,omitempty"`
 	Ended   bool      `json:"ended,omitempty"`
 	Stopped bool      `json:"stopped,omitempty"`
@@ -104,8 +106,8 @@ func (j *Journal) path(object string) string {
 
 var errInProgress = errors.New("another change of the object is in progress")
 
-// begin notes that a change of an object begins. end adds the answer, nil for none, and is called once.
-func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) error, err error) {
+// begin notes that a change of an object begins, after another one. end adds the answer, nil for none, and is called once.
+func (j *Journal) begin(object, after string) (end func(answer []byte, stopped bool) error, err error) {
 	file, err := os.OpenFile(j.path(object), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -117,11 +119,11 @@ func (j *Journal) begin(object string) (end func(answer []byte, stopped bool) er
 		}
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := errors.Join(file.Truncate(0), add(file, line{Began: began}), syncFolder(j.folder)); err != nil {
+	if err := errors.Join(file.Truncate(0), add(file, line{Began: began, After: after}), syncFolder(j.folder)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed
 	}
 	return func(answer []byte, stopped bool) error {
-		return errors.Join(add(file, line{Began: began, Answer: answer, Ended: true, Stopped: stopped}), file.Close())
+		return errors.Join(add(file, line{Began: began, After: after, Answer: answer, Ended: true, Stopped: stopped}), file.Close())
 	}, nil
 }
 
@@ -172,7 +174,7 @@ func (j *Journal) Find(object string) (*Note, error) {
 		if err := json.Unmarshal(content, &l); err != nil {
 			return nil, fmt.Errorf("reading the journal %s: %w", file.Name(), err)
 		}
-		note.Began = l.Began
+		note.Began, note.After = l.Began, l.After
 		if !l.Ended {
 			continue
 		}

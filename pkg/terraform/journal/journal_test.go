@@ -75,7 +75,7 @@ func create(ctx context.Context, path, folder, notes string) (*plugin.Process, e
 		if err != nil {
 			return process, err
 		}
-		if _, err := provider.Apply(ctx, r, plan, "uid"); err != nil {
+		if _, err := provider.Apply(ctx, r, plan, "uid", "the last"); err != nil {
 			return process, err
 		}
 	}
@@ -113,7 +113,7 @@ func TestNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		note := find(t, notes)
-		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil {
+		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil || note.After != "the last" {
 			t.Errorf("the note is %+v", note)
 		}
 		j, err := journal.Open(notes)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -187,7 +188,8 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	end := func([]byte, bool) error { return nil }
 	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
 		var err error
-		end, err = p.journal.begin(objects[0])
+		after := strings.Join(metadata.ValueFromIncomingContext(from.Context(), wire.HeaderAfter), "")
+		end, err = p.journal.begin(objects[0], after)
 		switch {
 		case errors.Is(err, errInProgress):
 			return status.Error(codes.FailedPrecondition, err.Error())

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -27,6 +28,15 @@ func (d Diagnostics) Error() string {
 		texts = append(texts, one.String())
 	}
 	return strings.Join(texts, "; ")
+}
+
+// missingAfterCreate is how terraform-plugin-framework begins an error that it adds where a provider set no state and reported no error. The
+// protocol has no other sign of it.
+const missingAfterCreate = "Missing Resource State After Create"
+
+// MayHaveCreated is true for errors of a creation that leave open whether something was created.
+func (d Diagnostics) MayHaveCreated() bool {
+	return slices.ContainsFunc(d, func(one Diagnostic) bool { return one.Summary == missingAfterCreate })
 }
 
 func (d Diagnostic) String() string {

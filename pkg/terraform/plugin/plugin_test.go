@@ -81,7 +81,7 @@ func (s *stage) plan(prior plugin.State, config cty.Value) *plugin.Plan {
 
 func (s *stage) apply(prior plugin.State, config cty.Value) plugin.State {
 	s.t.Helper()
-	after, err := s.Apply(s.t.Context(), s.berth, s.plan(prior, config), "")
+	after, err := s.Apply(s.t.Context(), s.berth, s.plan(prior, config), "", "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestQuestionsAreNotRepeated(t *testing.T) {
 // What a provider refuses is told from what it does not answer, and a change that failed in part has a state.
 func TestRefusals(t *testing.T) {
 	create := func(s *stage) (plugin.State, error) {
-		return s.Apply(s.t.Context(), s.berth, s.plan(s.berth.NoState(), s.config("north", 2)), "")
+		return s.Apply(s.t.Context(), s.berth, s.plan(s.berth.NoState(), s.config("north", 2)), "", "")
 	}
 	cases := map[string]struct {
 		fault      map[string]any
@@ -228,7 +228,7 @@ func TestFailedDeletion(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		created := s.apply(s.berth.NoState(), s.config("north", 2))
 		s.faults(map[string]any{"verb": "delete", "do": "fail", "times": 1})
-		after, err := s.Apply(t.Context(), s.berth, s.plan(created, cty.NullVal(s.berth.Schema.Block.Type())), "")
+		after, err := s.Apply(t.Context(), s.berth, s.plan(created, cty.NullVal(s.berth.Schema.Block.Type())), "", "")
 		if err == nil || !after.Value.RawEquals(created.Value) || string(after.Private) != string(created.Private) {
 			t.Errorf("state %#v, error %v", after.Value, err)
 		}
@@ -241,7 +241,7 @@ func TestStop(t *testing.T) {
 		s.faults(map[string]any{"verb": "create", "when": "after", "do": "hang"})
 		plan, done := s.plan(s.berth.NoState(), s.config("north", 2)), make(chan plugin.State)
 		go func() {
-			after, _ := s.Apply(t.Context(), s.berth, plan, "")
+			after, _ := s.Apply(t.Context(), s.berth, plan, "", "")
 			done <- after
 		}()
 		testkit.Eventually(t, "the provider creates it", func() error {

@@ -225,15 +225,16 @@ func (p *Provider) Plan(ctx context.Context, r Resource, prior State, config cty
 }
 
 // Apply does what a plan says. The state is what there is afterwards, also where Diagnostics say that the change failed in part; errors of
-// wire.Unanswered and Unreadable say that it is not known, any other that the call was not made. object is the UID of the object that it is for.
-func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object string) (State, error) {
+// wire.Unanswered and Unreadable say that it is not known, any other that the call was not made. The journal notes the UID of the object that it
+// is for, and after which change.
+func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object, after string) (State, error) {
 	request, t := &wire.Apply_Request{TypeName: r.Type, PlannedPrivate: plan.private, PlannedIdentity: plan.identity}, r.Schema.Block.Type()
 	var err error
 	if request.PriorState, request.PlannedState, request.Config, err = encodeThree(t, plan.Prior.Value, plan.Planned, plan.Config); err != nil {
 		return plan.Prior, err
 	}
 	answer := &wire.Apply_Response{}
-	if err := p.reach(metadata.AppendToOutgoingContext(ctx, wire.HeaderObject, object), wire.MethodApply, request, answer); err != nil {
+	if err := p.reach(metadata.AppendToOutgoingContext(ctx, wire.HeaderObject, object, wire.HeaderAfter, after), wire.MethodApply, request, answer); err != nil {
 		return plan.Prior, err
 	}
 	return p.Applied(r, plan.Prior, answer)

@@ -148,7 +148,7 @@ func (p *Process) Stop(ctx context.Context) {
 }
 
 // Apply is Provider.Apply until the change is left to the journal: then it is not known here what it changes.
-func (p *Process) Apply(ctx context.Context, r plugin.Resource, plan *plugin.Plan, object string) (plugin.State, error) {
+func (p *Process) Apply(ctx context.Context, r plugin.Resource, plan *plugin.Plan, object, after string) (plugin.State, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -158,7 +158,7 @@ func (p *Process) Apply(ctx context.Context, r plugin.Resource, plan *plugin.Pla
 		case <-ctx.Done():
 		}
 	}()
-	return p.Provider.Apply(ctx, r, plan, object)
+	return p.Provider.Apply(ctx, r, plan, object, after)
 }
 
 // Stopped is true once the provider was asked to end its calls: what fails then may have been abandoned.
@@ -168,7 +168,7 @@ func (l *life) Stopped() bool { return l.stopped.Load() }
 type notes struct {
 	mu       sync.Mutex
 	warnings plugin.Diagnostics
-	values   []cty.Value // which the warnings may repeat
+	values   []cty.Value // of resources
 }
 
 // lend returns a process for one pass.
@@ -190,9 +190,16 @@ func lend(p *Process) *Process {
 	return own
 }
 
-// Warnings are what the provider warned of during the pass, and the values that it returned then, whose secrets the warnings may repeat.
-func (p *Process) Warnings() (plugin.Diagnostics, []cty.Value) {
+// Warnings are what the provider warned of during the pass.
+func (p *Process) Warnings() plugin.Diagnostics {
 	p.notes.mu.Lock()
 	defer p.notes.mu.Unlock()
-	return slices.Clone(p.notes.warnings), slices.Clone(p.notes.values)
+	return slices.Clone(p.notes.warnings)
+}
+
+// Answers are the values that the provider returned during the pass, whose secrets errors and warnings may repeat.
+func (p *Process) Answers() []cty.Value {
+	p.notes.mu.Lock()
+	defer p.notes.mu.Unlock()
+	return slices.Clone(p.notes.values)
 }

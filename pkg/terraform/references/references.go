@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // An Object is a managed resource of a Terraform kind, whose spec.references say which fields have values of other objects.
@@ -68,8 +69,12 @@ func (o *Object) ResolveReferences(ctx context.Context, c kclient.Reader) error 
 func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *reference.APINamespacedResolver, l link, at string) error {
 	kind := schema.FromAPIVersionAndKind(cmp.Or(l.APIVersion, o.GetAPIVersion()), l.Kind)
 	target, ok := unstructured.Example(o.scheme, kind).(resource.Managed)
-	if !ok {
-		target = unstructured.New(kind)
+	if isConfig := kind.Kind == xpv1.ProviderConfigKind || kind.Kind == xpv1.ClusterProviderConfigKind; !ok && kinds.IsGroup(kind.Group) && !isConfig {
+		target, ok = unstructured.New(kind), true
+	}
+	if !ok { // the controllers may not list it, and a pass would wait for that
+		message := fmt.Sprintf("%s: %s of %s is no managed resource that this control plane has", at, kind.Kind, kind.GroupVersion())
+		return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
 	}
 	if scopes, ok := c.(scopes); ok && o.GetNamespace() != "" {
 		if namespaced, err := scopes.IsObjectNamespaced(target); err == nil && !namespaced { // else the read reports the error

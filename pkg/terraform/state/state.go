@@ -69,6 +69,8 @@ const (
 	keyMissing  = "missingSince"
 	keyOwner    = "ownership"
 	keyList     = "listConfig"
+	keyChange   = "change"
+	keyFormer   = "former.gz"
 )
 
 // A State is what is stored of one external resource.
@@ -80,6 +82,7 @@ type State struct {
 	Identity      []byte
 	Tainted       bool   // its creation failed in part
 	Creating      string // the journal that notes the answer to a creation that began; empty for none
+	Change        string // identifies the change whose answer this is, or, with Creating, the creation that began
 	Replacing     bool   // it is, or was, deleted in order to create another one
 	Observed      bool   // the object does not change it
 
@@ -91,6 +94,9 @@ type State struct {
 	Ownership    string
 	ListConfig   json.RawMessage
 	MissingSince time.Time // when nothing was found of a creation that was interrupted; zero for never
+
+	// Former is the state of the external resource that the object had before a person gave it the external name of another one; nil for none.
+	Former *State
 }
 
 // Empty is true for the state of what does not exist, as far as is known.
@@ -298,6 +304,13 @@ func encode(s *State) map[string][]byte {
 	if s.Creating != "" {
 		data[keyCreates] = []byte(s.Creating)
 	}
+	if s.Change != "" {
+		data[keyChange] = []byte(s.Change)
+	}
+	if s.Former != nil {
+		former, _ := json.Marshal(s.Former) // its fields have no type that fails
+		data[keyFormer] = compress(former)
+	}
 	if s.Replacing {
 		data[keyReplaces] = []byte("true")
 	}
@@ -328,7 +341,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
-		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
+		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]), Change: string(secret.Data[keyChange]),
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
@@ -337,8 +350,16 @@ func decode(secret *corev1.Secret) (*State, error) {
 			return nil, fmt.Errorf("key %s is no time", keyMissing)
 		}
 	}
+	if former, has := secret.Data[keyFormer]; has {
+		if err := json.Unmarshal(expand(former), &s.Former); err != nil {
+			return nil, fmt.Errorf("key %s is no state", keyFormer)
+		}
+	}
 	if s.Value, err = valueOf(secret); err != nil {
 		return nil, err
+	}
+	if s.Value == nil && secret.Labels[LabelKeyEmpty] == "false" {
+		return nil, fmt.Errorf("key %s is missing, and the label %s says that there is one", keyState, LabelKeyEmpty)
 	}
 	return s, nil
 }
@@ -354,8 +375,8 @@ func valueOf(secret *corev1.Secret) (json.RawMessage, error) {
 		}
 		key, value = keyLarge, expand(compressed)
 	}
-	if !json.Valid(value) {
-		return nil, fmt.Errorf("key %s is no JSON", key)
+	if !json.Valid(value) || bytes.Equal(value, []byte("null")) {
+		return nil, fmt.Errorf("key %s is no JSON of a value", key)
 	}
 	return value, nil
 }

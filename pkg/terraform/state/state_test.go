@@ -137,7 +137,6 @@ func TestWhatIsSavedIsLoadedByAnotherProcess(t *testing.T) {
 		"a creation":       {Name: "reef_berth", Creating: "journal-1"},
 		"one to be found":  {Creating: "journal-1", ImportID: "harbour/north", AbsentBefore: true, MissingSince: time.Date(2026, 5, 4, 3, 2, 1, 9, time.UTC)},
 		"what is deleted":  {Name: "berth-1", SchemaVersion: 1, Private: []byte("p")},
-		"a null value":     {Name: "reef_berth", Value: json.RawMessage("null")},
 		"empty values":     {Name: "reef_berth", Value: json.RawMessage("{}"), Private: []byte{}, Identity: []byte{}},
 		"a large value":    {Name: "reef_berth", Value: json.RawMessage(`"` + strings.Repeat("a", 900<<10) + `"`)},
 		"an early version": {Name: "reef_berth", SchemaVersion: -1},
@@ -355,18 +354,25 @@ func TestLoadRefusesMalformedSecrets(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		key, content string
+		missing      bool
 	}{
 		"a version that is no number": {key: "schemaVersion", content: "geheim"},
 		"no version":                  {key: "schemaVersion"},
 		"a state that is no JSON":     {key: "state", content: `{"password":"geheim"`},
 		"an empty state":              {key: "state"},
+		"a state of nothing":          {key: "state", content: "null"},
+		"no state":                    {key: "state", missing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.mustSave(t, complete())
 			good := s.secret(t).Data[tc.key]
-			s.change(t, func(data map[string][]byte) { data[tc.key] = []byte(tc.content) })
+			s.change(t, func(data map[string][]byte) {
+				if data[tc.key] = []byte(tc.content); tc.missing {
+					delete(data, tc.key)
+				}
+			})
 			bad, later := s.secret(t), s.after(t, s.Config)
 			got, err := later.Load(t.Context(), s.object.GetUID())
 			if got != nil || err == nil || strings.Contains(err.Error(), "geheim") ||

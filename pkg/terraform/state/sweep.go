@@ -50,26 +50,20 @@ func (s *Store) sweep(ctx context.Context, log logr.Logger, forget func(uid stri
 	if err := s.live.List(ctx, all, client.InNamespace(s.namespace), client.HasLabels{LabelKeyKind}); err != nil {
 		return err
 	}
-	there := map[string]bool{}
+	there, failed := map[string]bool{}, error(nil)
 	for _, secret := range all.Items {
 		there[secret.Name] = true
 		uid, isState := strings.CutPrefix(secret.Name, NamePrefix)
 		gone, err := s.isGone(ctx, &secret, types.UID(uid))
-		if err != nil {
-			return err
+		if isState && gone {
+			var forgotten bool
+			if forgotten, err = forget(uid); err == nil && forgotten {
+				err = s.Forget(ctx, types.UID(uid))
+			}
 		}
-		if !isState || !gone {
-			continue
-		}
-		forgotten, err := forget(uid)
-		if err == nil && forgotten {
-			err = s.Forget(ctx, types.UID(uid))
-		}
-		if err != nil {
-			return err
-		}
+		failed = errors.Join(failed, err)
 	}
-	return s.restore(ctx, log, there)
+	return errors.Join(failed, s.restore(ctx, log, there))
 }
 
 // restore stores states of objects that exist again whose Secrets are not there any more: nothing else may have the secrets in them.

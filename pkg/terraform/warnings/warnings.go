@@ -10,7 +10,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -116,14 +115,13 @@ func safe(d plugin.Diagnostic, secrets [][]byte) string {
 	return failure.Redact(errors.New(d.String()), secrets...).Error()
 }
 
-// Of reports what a provider warned of during a pass over an object. secrets returns those that the texts may repeat: of the pass, and of the
-// values in the provider's answers.
-func (r *Reporter) Of(ctx context.Context, object api.Object, p *processes.Process, secrets func(answers []cty.Value) [][]byte) {
-	all, answers := p.Warnings()
+// Of reports what a provider warned of during a pass over an object. secrets returns those that the texts may repeat.
+func (r *Reporter) Of(ctx context.Context, object api.Object, p *processes.Process, secrets func() [][]byte) {
+	all := p.Warnings()
 	if len(all) == 0 {
 		return
 	}
-	hidden := secrets(answers)
+	hidden := secrets()
 	for _, d := range all {
 		if text := safe(d, hidden); r.objects.news(object.GetUID(), object.GetGeneration(), text) {
 			r.emit(ctx, object, text)

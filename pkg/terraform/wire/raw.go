@@ -10,8 +10,11 @@ import (
 	"google.golang.org/grpc/encoding"
 )
 
-// HeaderObject is the header of a change with the UID of the object that it is for.
-const HeaderObject = "bowline-object"
+// The headers of a change: the UID of the object that it is for, and what identifies the change before it, see state.State.
+const (
+	HeaderObject = "bowline-object"
+	HeaderAfter  = "bowline-after"
+)
 
 // A Message is an encoded one, which is passed on as it is.
 type Message []byte

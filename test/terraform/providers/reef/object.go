@@ -70,6 +70,12 @@ func (r *object) Create(ctx context.Context, req resource.CreateRequest, resp *r
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), id)...)
 	default:
 		r.setState(&resp.State, &resp.Diagnostics, "create", planned)
+		switch planned["mode"] {
+		case "null_state":
+			resp.State.RemoveResource(ctx)
+		case "leak":
+			resp.Diagnostics.AddError("Cannot register "+planned["secret"].(string), "")
+		}
 	}
 }
 

@@ -63,13 +63,21 @@ func completeBeacon(_ *client, o, old disk.Object) {
 
 func nothing(*client, disk.Object, disk.Object) {}
 
+func completeFaulty(_ *client, o, old disk.Object) {
+	if o["secret"] = old["secret"]; old == nil {
+		o["secret"] = rand.Text()
+	}
+}
+
 // faulty breaks a rule of Terraform in each mode.
 func faulty() kind {
-	return kind{name: "reef_faulty", complete: nothing, returned: breakRule, schema: schema.Schema{Attributes: map[string]schema.Attribute{
+	return kind{name: "reef_faulty", complete: completeFaulty, returned: breakRule, schema: schema.Schema{Attributes: map[string]schema.Attribute{
 		"id":    id(),
 		"value": schema.StringAttribute{Required: true},
 		"mode": schema.StringAttribute{Optional: true, Description: "inconsistent: a change returns another value than planned. " +
-			"drifting: each read returns another value. null_id: a create returns no id. Default: no rule is broken."},
+			"drifting: each read returns another value. null_id: a create returns no id. null_state: a create returns nothing. " +
+			"leak: the error of a create repeats a secret. Default: no rule is broken."},
+		"secret": schema.StringAttribute{Computed: true, Sensitive: true, PlanModifiers: keep()},
 	}}}
 }
 

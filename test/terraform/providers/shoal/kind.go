@@ -68,7 +68,11 @@ func (k kind) create(ctx context.Context, d *schema.ResourceData, meta any, name
 	if err != nil {
 		return diag.FromErr(err)
 	}
-	return append(k.set(d, planned, k.stateOnly), k.read(ctx, d, meta, names)...)
+	all := append(k.set(d, planned, k.stateOnly), k.read(ctx, d, meta, names)...)
+	if c.Warning("forgets") != "" { // what it created, without an error
+		d.SetId("")
+	}
+	return all
 }
 
 func (k kind) read(ctx context.Context, d *schema.ResourceData, meta any, names []string) diag.Diagnostics {

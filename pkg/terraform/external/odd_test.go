@@ -1,0 +1,216 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
+	"github.com/bowline-dev/bowline/pkg/terraform/wire"
+)
+
+// A creation whose answer identifies nothing may have created something: it is not repeated, also not by a deletion, before a person has looked.
+func TestUnidentifiedCreation(t *testing.T) {
+	for mode, program := range map[string]string{"null_state": "reef", "null_id": "reef", "forgets": "shoal"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, program)
+			kind, o := "faulty", s.object("Faulty", "north", map[string]any{"forProvider": map[string]any{"value": "a", "mode": mode}})
+			if program == "shoal" {
+				kind, o = "beacon", s.named("beacon")
+				s.must(os.WriteFile(filepath.Join(s.folder, mode), []byte("yes"), 0o600))
+			}
+			s.run()
+			s.create(o)
+			s.eventually(o, "it waits for a person", func() error { return s.hasFailed(o, failure.CreateInterrupted) })
+			s.nudge(o)
+			s.eventually(o, "it still waits", func() error { return s.hasFailed(o, failure.CreateInterrupted) })
+			if outside := s.files(kind); len(outside) != 1 || s.calls("create") != 1 {
+				t.Fatalf("after %d creations there are %v", s.calls("create"), outside)
+			}
+			id := slices.Collect(maps.Keys(s.files(kind)))[0]
+			s.edit(o, func(map[string]any) {
+				meta.SetExternalName(o, id)
+				annotations := o.GetAnnotations()
+				delete(annotations, meta.AnnotationKeyExternalCreatePending)
+				o.SetAnnotations(annotations)
+			})
+			s.ready(o)
+			s.delete(o)
+			s.gone(o)
+			if left := s.files(kind); len(left) > 0 {
+				t.Errorf("after its deletion there is %v", left)
+			}
+		})
+	}
+}
+
+// note writes a note of the journal, with an answer to a change of an object.
+func (s *stage) note(of *unstructured.Managed, after string, answer *wire.Apply_Response) {
+	s.t.Helper()
+	encoded, err := proto.Marshal(answer)
+	s.must(err)
+	line, err := json.Marshal(map[string]any{"began": time.Now().Add(-time.Hour), "after": after, "answer": encoded, "ended": true})
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(s.notes, string(of.GetUID())+".change"), append(line, '\n'), 0o600))
+}
+
+// stored is the Secret with the state of an object.
+func (s *stage) stored(of *unstructured.Managed) *corev1.Secret {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: state.NamePrefix + string(of.GetUID())}, secret))
+	return secret
+}
+
+// value is the stored value of an object's external resource, with other attributes.
+func (s *stage) value(of *unstructured.Managed, with map[string]any) []byte {
+	s.t.Helper()
+	value := map[string]any{}
+	s.must(json.Unmarshal(s.stored(of).Data["state"], &value))
+	maps.Copy(value, with)
+	content, err := json.Marshal(value)
+	s.must(err)
+	return content
+}
+
+// The journal of a machine that changed an object before another one did has nothing to say any more.
+func TestNoteOfAnEarlierChange(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		id := meta.GetExternalName(north)
+		stop()
+		s.note(north, "another", &wire.Apply_Response{NewState: &wire.DynamicValue{Json: s.value(north, map[string]any{"id": "berth-stale", "password": "stale"})}})
+		defer s.run()()
+		s.polls(3)
+		s.ready(north)
+		s.checkOne(north)
+		if now := meta.GetExternalName(north); now != id {
+			t.Errorf("it is %s now, and was %s", now, id)
+		}
+	})
+}
+
+// The answer to a creation that cannot be read is kept until a person has looked.
+func TestUnreadableNote(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		s.faults(lostAnswer)
+		north := s.named("beacon")
+		s.create(north)
+		s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
+		stop()
+		s.note(north, string(s.stored(north).Data["change"]), &wire.Apply_Response{NewState: &wire.DynamicValue{Json: []byte(`{"strange":true}`)}})
+		defer s.run()()
+		s.says(north, "cannot be read")
+		id := slices.Collect(maps.Keys(s.files("beacon")))[0]
+		s.faults()
+		s.edit(north, func(map[string]any) {
+			meta.SetExternalName(north, id)
+			annotations := north.GetAnnotations()
+			delete(annotations, meta.AnnotationKeyExternalCreatePending)
+			north.SetAnnotations(annotations)
+		})
+		s.ready(north)
+		if _, err := os.Stat(filepath.Join(s.notes, string(north.GetUID())+".change")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the note is left: %v", err)
+		}
+	})
+}
+
+// An object that got the external name of another resource, and then its own again, has its secrets still.
+func TestExternalNameAndBack(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		id, other := meta.GetExternalName(north), s.files("berth")[meta.GetExternalName(north)]
+		other["id"] = "berth-other"
+		content, err := json.Marshal(other)
+		s.must(err)
+		s.must(os.WriteFile(filepath.Join(s.folder, s.program+"_berth", "berth-other.json"), content, 0o600))
+		s.edit(north, func(map[string]any) { meta.SetExternalName(north, "berth-other") })
+		s.Eventually(t, "it has the other one", func(context.Context) error {
+			if name := string(s.stored(north).Data["externalName"]); name != "berth-other" {
+				return fmt.Errorf("its state is of %s", name)
+			}
+			return nil
+		})
+		s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", "berth-other.json")))
+		s.edit(north, func(map[string]any) { meta.SetExternalName(north, id) })
+		s.Eventually(t, "it has its own again", func(context.Context) error {
+			if name := string(s.stored(north).Data["externalName"]); name != id {
+				return fmt.Errorf("its state is of %s", name)
+			}
+			return nil
+		})
+		s.ready(north)
+		s.checkOne(north)
+	})
+}
+
+// A state of a later version of the provider stays as it is.
+func TestStateOfALaterProvider(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		stop()
+		secret := s.stored(north)
+		secret.Data["schemaVersion"], secret.Data["state"] = []byte("7"), s.value(north, map[string]any{"later": "x"})
+		s.must(s.Client.Update(t.Context(), secret))
+		defer s.run()()
+		s.eventually(north, "it says so", func() error { return s.hasFailed(north, failure.InvalidSettings) })
+		if after := s.stored(north); after.ResourceVersion != secret.ResourceVersion {
+			t.Errorf("its state is %s", after.Data["state"])
+		}
+	})
+}
+
+// The error of a creation repeats a secret that only its answer has.
+func TestSecretsInErrors(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "reef")
+	s.run()
+	o := s.object("Faulty", "north", map[string]any{"forProvider": map[string]any{"value": "a", "mode": "leak"}})
+	s.create(o)
+	s.eventually(o, "it reports the error", func() error {
+		if c := o.GetCondition(xpv1.TypeSynced); !strings.Contains(c.Message, "Cannot register") {
+			return fmt.Errorf("it says %q", c.Message)
+		}
+		return nil
+	})
+	events := &corev1.EventList{}
+	s.must(s.Client.List(t.Context(), events))
+	content, err := json.Marshal([]any{o, events})
+	s.must(err)
+	for _, outside := range s.files("faulty") {
+		if secret := outside["secret"].(string); strings.Contains(string(content), secret) {
+			t.Errorf("its secret is in a condition or an event")
+		}
+	}
+}
