@@ -107,6 +107,9 @@ const FinalizerClaim = "finalizer.resourceclaim.crossplane.io"
 // LabelKeyHoldsData is "true" on the CRDs of managed kinds in whose external resources people store data (N62).
 const LabelKeyHoldsData = "bowline.dev/holds-data"
 
+// SecretTypeState is the type of the Secrets with states of Terraform kinds, to which no object may refer.
+const SecretTypeState corev1.SecretType = "terraform.bowline.dev/state"
+
 // LabelKeyClaimKind selects the CRDs of class kinds. Its value is the first of the claim kinds (N10).
 const LabelKeyClaimKind = "bowline.dev/claim-kind"
 

@@ -161,6 +161,8 @@ func (r *Reconciler) readInput(ctx context.Context, name types.NamespacedName, k
 	}
 	value, exists = secret.Data[key]
 	switch {
+	case secret.Type == meta.SecretTypeState:
+		return nil, "", true, fmt.Errorf("secret %s holds the state of an object, to which nothing may refer: correct the reference", name)
 	case !exists:
 		return nil, secret.ResourceVersion, false, fmt.Errorf("secret %s has no key %q: add it, or correct the reference", name, key)
 	case len(value) == 0:

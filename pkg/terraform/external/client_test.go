@@ -28,6 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
 // An object of a Terraform kind lives the whole life of a managed resource.
@@ -335,6 +336,11 @@ func TestSecrets(t *testing.T) {
 		secret.Data["token"] = []byte("the-right-token")
 		s.must(s.Client.Patch(t.Context(), secret, client.MergeFrom(before)))
 		s.ready(north)
+		thief := s.berth("thief", 2)
+		set(thief.Object, map[string]any{"namespace": s.Namespace, "name": state.NamePrefix + string(north.GetUID()), "key": "state"},
+			"spec", "forProvider", "passwordSecretRef")
+		s.create(thief)
+		s.says(thief, "to which nothing may refer")
 	})
 }
 

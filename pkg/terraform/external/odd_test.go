@@ -172,6 +172,36 @@ func TestExternalNameAndBack(t *testing.T) {
 	})
 }
 
+// An object that is deleted while it has another external name, or another ProviderConfig, leaves no resource behind.
+func TestDeletedUnderAnotherName(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.create(s.object("ProviderConfig", "elsewhere", map[string]any{"configuration": map[string]any{"folder": t.TempDir()}}))
+		s.run()
+		for name, change := range map[string]func(o *unstructured.Managed, spec map[string]any){
+			"name": func(o *unstructured.Managed, _ map[string]any) { meta.SetExternalName(o, "berth-none") },
+			"config": func(_ *unstructured.Managed, o map[string]any) {
+				set(o, "elsewhere", "spec", "providerConfigRef", "name")
+			},
+		} {
+			o := s.berth(name, 2)
+			s.create(o)
+			s.ready(o)
+			id := meta.GetExternalName(o)
+			s.edit(o, func(object map[string]any) { change(o, object) })
+			s.delete(o)
+			s.eventually(o, "it says why it is not deleted", func() error { return s.hasFailed(o, failure.InvalidSettings) })
+			s.edit(o, func(object map[string]any) {
+				meta.SetExternalName(o, id)
+				set(object, "default", "spec", "providerConfigRef", "name")
+			})
+			s.gone(o)
+		}
+		if left := s.files("berth"); len(left) > 0 {
+			t.Errorf("there is %v", left)
+		}
+	})
+}
+
 // A state of a later version of the provider stays as it is.
 func TestStateOfALaterProvider(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {

@@ -35,6 +35,8 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.importLost(ctx, mg)
 	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
 		return c.NoState(), nil
+	case meta.WasDeleted(mg) && wasRenamed(mg, stored):
+		return c.NoState(), renamed(mg, stored)
 	case stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg):
 		former, err := c.upgraded(ctx, stored.Former)
 		if err != nil {
@@ -58,6 +60,20 @@ func lostState(mg resource.Managed) error {
 	return failure.Terminal(failure.New(failure.ExternalResourceLost, fmt.Sprintf("the state of the external resource %q is lost: restore Secret %s%s from a "+
 		"backup; or, to import the resource without what only the state had, such as generated passwords, remove the annotations %s and %s in one change",
 		meta.GetExternalName(mg), state.NamePrefix, mg.GetUID(), meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreatePending)))
+}
+
+// wasRenamed is true for an object whose external name is not that of its external resource, although it was recorded.
+func wasRenamed(mg resource.Managed, stored *state.State) bool {
+	name := meta.GetExternalName(mg)
+	return stored != nil && !stored.Empty() && !stored.Observed && name != "" && stored.Name != name && !meta.ExternalCreateIncomplete(mg)
+}
+
+// renamed is the error of an object under deletion whose external name is not that of its external resource.
+func renamed(mg resource.Managed, stored *state.State) error {
+	message := fmt.Sprintf("the external resource of this object is %q, and its external name was changed to %q: set the annotation %s back to have it "+
+		"deleted, or, to leave it as it is, set the annotation %s to \"true\"", stored.Name, meta.GetExternalName(mg), meta.AnnotationKeyExternalName,
+		meta.AnnotationKeyOrphanOnDelete)
+	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
 }
 
 // upgraded returns a stored state in the present form of its type.

@@ -31,12 +31,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
 
 const (
 	// SecretType is the type of the Secrets with states.
-	SecretType corev1.SecretType = "terraform.bowline.dev/state"
+	SecretType = meta.SecretTypeState
 	// NamePrefix is before the UID of the object in the names of the Secrets.
 	NamePrefix = "tfstate-"
 	// LabelKeyKind is the label for the kind of the object, as plural.group.
@@ -71,11 +72,13 @@ const (
 	keyList     = "listConfig"
 	keyChange   = "change"
 	keyFormer   = "former.gz"
+	keyConfig   = "providerConfig"
 )
 
 // A State is what is stored of one external resource.
 type State struct {
 	Name          string          // external name of what Value describes
+	Config        string          // the ProviderConfig by which it was found or changed last
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
 	Private       []byte
@@ -304,6 +307,9 @@ func encode(s *State) map[string][]byte {
 	if s.Creating != "" {
 		data[keyCreates] = []byte(s.Creating)
 	}
+	if s.Config != "" {
+		data[keyConfig] = []byte(s.Config)
+	}
 	if s.Change != "" {
 		data[keyChange] = []byte(s.Change)
 	}
@@ -341,7 +347,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
-		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]), Change: string(secret.Data[keyChange]),
+		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]), Change: string(secret.Data[keyChange]), Config: string(secret.Data[keyConfig]),
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
