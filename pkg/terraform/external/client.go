@@ -78,6 +78,9 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
 		err = called("reading", err)
 	}
+	if err == nil && !c.found.Value.IsNull() {
+		c.found, err = c.checkLabel(mg, c.found)
+	}
 	if err == nil && c.found.Value.IsNull() {
 		o.Replacing = c.wasReplaced(mg)
 		return o, c.checkConfig(mg)
@@ -175,7 +178,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, err
 	}
-	if err := c.Store.Save(ctx, mg, c.Kind, note); err != nil {
+	if err := c.Store.Own(ctx, mg, c.Kind, note); err != nil {
 		return created, err
 	}
 	made, err := c.apply(ctx, mg, plan)
@@ -190,7 +193,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 // stays unknown as long as it does.
 func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 	stored, err := c.Store.Load(ctx, mg.GetUID())
-	if err != nil || stored == nil || !stored.Tainted {
+	if err != nil || stored == nil || !stored.Tainted || isTaken(mg, stored) {
 		return err
 	}
 	part, err := c.upgraded(ctx, stored)
@@ -206,7 +209,7 @@ func (c *client) deletePart(ctx context.Context, mg resource.Managed) error {
 
 // Update changes the external resource. With permission it deletes it instead, so that another one is created.
 func (c *client) Update(ctx context.Context, mg resource.Managed) (updated managed.ExternalUpdate, err error) {
-	ended, err := c.begin()
+	ended, err := c.beginOwn(ctx, mg)
 	if err != nil {
 		return updated, err
 	}
@@ -235,7 +238,7 @@ func (c *client) Delete(ctx context.Context, mg resource.Managed) error {
 	if c.found.Value.IsNull() {
 		return nil // Observe finds it
 	}
-	ended, err := c.begin()
+	ended, err := c.beginOwn(ctx, mg)
 	if err != nil {
 		return err
 	}

@@ -116,12 +116,13 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 		return "", c.interrupted(fmt.Sprintf("%q exists, but may be another's", stored.ImportID), nil)
 	}
 	if !labelled {
-		other, _, err := c.Store.Other(ctx, mg.GetUID(), c.nameOf(mg, found.Value), c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+		defer c.Store.LockOwners(c.Name)()
+		other, err := c.otherOf(ctx, mg, stored.ImportID, found.Value)
 		if err != nil {
 			return "", err
 		}
-		if other != "" {
-			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to %s", stored.ImportID, other), nil)
+		if other.UID != "" {
+			return "", c.interrupted(fmt.Sprintf("%q exists, but belongs to %s", stored.ImportID, other.Object), nil)
 		}
 	}
 	return c.takeInterrupted(ctx, mg, stored.ImportID, found)
@@ -217,5 +218,5 @@ func (c *client) importLost(ctx context.Context, mg resource.Managed) (plugin.St
 	if !byID && (of.owner == nil || found.Value.IsNull() || !c.isLabelled(mg, found.Value)) {
 		return c.NoState(), lostState(mg)
 	}
-	return found, c.save(ctx, mg, meta.GetExternalName(mg), found, false, false)
+	return c.adopted(ctx, mg, found)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/labels"
 	"github.com/bowline-dev/bowline/pkg/terraform/lists"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
@@ -26,7 +27,7 @@ import (
 // declares may be changed before an interrupted creation is looked for. It fails while the list has a former resource with the label.
 func (c *client) noteLabel(ctx context.Context, mg resource.Managed, config cty.Value, note *state.State) error {
 	of := c.settings.Load()
-	if labelAt(config, of.owner) != string(mg.GetUID()) {
+	if labels.Get(config, of.owner, meta.ExternalLabelUID) != string(mg.GetUID()) {
 		return nil
 	}
 	note.Ownership = of.Ownership

@@ -11,14 +11,17 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/labels"
 	"github.com/bowline-dev/bowline/pkg/terraform/lists"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
+	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
 // TypeSettings are what a platform team decides about a resource type.
@@ -73,23 +76,23 @@ func (c *client) label(mg resource.Managed, config, prior cty.Value) (cty.Value,
 	if at == nil {
 		return config, nil
 	}
-	labels, declared := labelsAt(config, at), kinds.Child(c.settings.Load().Ownership, meta.ExternalLabelUID)
-	switch _, has := labels[meta.ExternalLabelUID]; {
+	own, declared := labels.At(config, at), kinds.Child(c.settings.Load().Ownership, meta.ExternalLabelUID)
+	switch _, has := own[meta.ExternalLabelUID]; {
 	case has && !c.isLabelled(mg, config):
 		return config, invalid(fmt.Errorf("spec.forProvider.%s must be left out: Bowline sets it to the UID of the object", declared))
 	case !prior.IsNull() && !mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) && !c.isLabelled(mg, prior):
 		return config, nil
 	}
-	if labels == nil { // the labels of others stay where the provider keeps them
-		labels = labelsAt(c.Schema.Block.Proposed(prior, config), at)
+	if own == nil { // the labels of others stay where the provider keeps them
+		own = labels.At(c.Schema.Block.Proposed(prior, config), at)
 	}
 	all := map[string]cty.Value{meta.ExternalLabelUID: cty.StringVal(uid)}
-	for key, value := range labels {
+	for key, value := range own {
 		if key != meta.ExternalLabelUID {
 			all[key] = value
 		}
 	}
-	labelled, ok := with(config, at, cty.MapVal(all))
+	labelled, ok := labels.With(config, at, cty.MapVal(all))
 	if !ok {
 		return config, invalid(fmt.Errorf("spec.forProvider.%s cannot be set, and Bowline writes the owner there: declare what it is in", declared))
 	}
@@ -103,32 +106,116 @@ func onlyObserves(mg resource.Managed) bool {
 }
 
 // adopted stores the state of what an object adopts, or only observes. What another object has is not adopted without a person's permission:
-// both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
+// both would change it, and the deletion of one would delete it. An object under deletion leaves it alone. Where the permission is given, the
+// state of the other object is marked first: a process that is killed then leaves a resource that only this object takes.
 func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {
-	owner, uid, err := c.ownerOf(ctx, mg, s.Value)
+	defer c.Store.LockOwners(c.Name)()
+	owner, err := c.ownerOf(ctx, mg, s.Value)
 	switch {
 	case err != nil:
 		return c.NoState(), err
-	case owner == "" || mg.GetAnnotations()[meta.AnnotationKeyTakeOverFrom] == uid:
-		return s, c.save(ctx, mg, meta.GetExternalName(mg), s, false, false)
-	case meta.WasDeleted(mg):
+	case owner.UID != "" && !takesOver(mg, owner.UID):
+		return c.refused(mg, owner)
+	case owner.UID != "":
+		kind := mg.GetObjectKind().GroupVersionKind().Kind
+		by := state.Owner{Object: fmt.Sprintf("%s %s/%s", kind, mg.GetNamespace(), mg.GetName()), UID: string(mg.GetUID())}
+		if err := c.Store.Take(ctx, types.UID(owner.UID), by); err != nil {
+			return c.NoState(), err
+		}
+	}
+	if err := c.save(ctx, mg, meta.GetExternalName(mg), s, false, false); err != nil {
+		return s, err
+	}
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil || stored.TakenBy.UID == "" {
+		return s, err
+	}
+	return s, c.Store.Own(ctx, mg, c.Kind, stored)
+}
+
+// takesOver is true for an object that a person lets take over the external resource of another one, with its UID. Deletions take nothing over,
+// and only an object that may update the resource can label it (N48).
+func takesOver(mg resource.Managed, uid string) bool {
+	return mg.GetAnnotations()[meta.AnnotationKeyTakeOverFrom] == uid && !meta.WasDeleted(mg) &&
+		mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate)
+}
+
+// refused is the answer to an object whose external resource another one has: an error, or nothing where the object is being deleted.
+func (c *client) refused(mg resource.Managed, owner state.Owner) (plugin.State, error) {
+	if meta.WasDeleted(mg) {
 		return c.NoState(), nil
 	}
-	message := fmt.Sprintf("%s %q belongs to %s: set the annotation %s to another one, or observe it only, by spec.managementPolicies: [Observe]; to take "+
-		"it over with its data, orphan or delete that object, or set the annotation %s to %s", c.Name, meta.GetExternalName(mg), owner,
-		meta.AnnotationKeyExternalName, meta.AnnotationKeyTakeOverFrom, uid)
+	message := fmt.Sprintf("%s %q belongs to %s: delete this object, which leaves the resource alone; set the annotation %s to another one; or observe "+
+		"it only, by spec.managementPolicies: [Observe]. To take it over with its data, permit Update, and set the annotation %s to %s", c.Name,
+		meta.GetExternalName(mg), owner.Object, meta.AnnotationKeyExternalName, meta.AnnotationKeyTakeOverFrom, owner.UID)
 	return c.NoState(), failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
 }
 
-// ownerOf returns the other object that has an external resource, with its UID, for one that may change it. It is empty for none.
-func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Value) (owner, uid string, err error) {
+// ownerOf returns the other object that has an external resource, for one that may change it. It is zero for none.
+func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Value) (state.Owner, error) {
 	if onlyObserves(mg) {
-		return "", "", nil
+		return state.Owner{}, nil
 	}
-	if uid := c.labelOf(value); uid != "" && uid != string(mg.GetUID()) {
-		return "the object with UID " + uid, uid, nil
+	owner, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
+	if err != nil || owner.UID != "" { // its label may follow
+		return owner, err
 	}
-	return c.Store.Other(ctx, mg.GetUID(), c.nameOf(mg, value), c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+	return c.labelledOwner(mg, value), nil
+}
+
+// otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none.
+func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
+	return c.Store.Other(ctx, mg.GetUID(), []string{name, c.idOf(value)}, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+}
+
+// labelledOwner returns the other object whose label an external resource has. It is zero for none.
+func (c *client) labelledOwner(mg resource.Managed, value cty.Value) state.Owner {
+	uid := c.labelOf(value)
+	if uid == "" || uid == string(mg.GetUID()) {
+		return state.Owner{}
+	}
+	return state.Owner{Object: "the object with UID " + uid, UID: uid}
+}
+
+// checkLabel refuses a found resource that has the label of another object, for one that may change it.
+func (c *client) checkLabel(mg resource.Managed, found plugin.State) (plugin.State, error) {
+	owner := c.labelledOwner(mg, found.Value)
+	if onlyObserves(mg) || owner.UID == "" || takesOver(mg, owner.UID) {
+		return found, nil
+	}
+	return c.refused(mg, owner)
+}
+
+// isTaken is true for an object that would change an external resource which another one has taken over.
+func isTaken(mg resource.Managed, stored *state.State) bool {
+	return stored != nil && stored.TakenBy.UID != "" && (stored.Tainted || stored.Name == meta.GetExternalName(mg)) && !onlyObserves(mg)
+}
+
+// taken takes back what another object has taken over, if a person permits it, with what only the former state has.
+func (c *client) taken(ctx context.Context, mg resource.Managed, stored *state.State) (plugin.State, error) {
+	switch {
+	case !takesOver(mg, stored.TakenBy.UID):
+		return c.refused(mg, stored.TakenBy)
+	case stored.Empty():
+		return c.imported(ctx, mg)
+	}
+	known, err := c.upgraded(ctx, stored)
+	if err != nil {
+		return known, err
+	}
+	return c.adopted(ctx, mg, known)
+}
+
+// beginOwn is begin for a change of what the object has: another one may have taken it since it was observed.
+func (c *client) beginOwn(ctx context.Context, mg resource.Managed) (ended func(), err error) {
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err == nil && isTaken(mg, stored) {
+		err = fmt.Errorf("%s took the external resource over a moment ago", stored.TakenBy.Object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.begin()
 }
 
 // isLabelled is true for a resource with the UID of the object in the field for ownership labels.
@@ -138,49 +225,5 @@ func (c *client) isLabelled(mg resource.Managed, value cty.Value) bool {
 
 // labelOf returns the UID in the field for ownership labels, empty for none and for a type without such a field.
 func (c *client) labelOf(value cty.Value) string {
-	return labelAt(value, c.settings.Load().owner)
-}
-
-func labelAt(value cty.Value, at cty.Path) string {
-	label := labelsAt(value, at)[meta.ExternalLabelUID]
-	if label == cty.NilVal || !label.IsKnown() || label.IsNull() {
-		return ""
-	}
-	return label.AsString()
-}
-
-// labelsAt returns the labels at a path, nil for none and without a path.
-func labelsAt(value cty.Value, at cty.Path) map[string]cty.Value {
-	labels, err := at.Apply(value)
-	if len(at) == 0 || err != nil || labels.IsNull() || !labels.IsKnown() {
-		return nil
-	}
-	return labels.AsValueMap()
-}
-
-// with returns a value with another one at a path of attributes and elements of lists, and false if the path ends before.
-func with(value cty.Value, at cty.Path, other cty.Value) (cty.Value, bool) {
-	if len(at) == 0 {
-		return other, true
-	}
-	if value.IsNull() || !value.IsKnown() {
-		return value, false
-	}
-	switch step := at[0].(type) {
-	case cty.GetAttrStep:
-		parts := value.AsValueMap()
-		part, ok := with(parts[step.Name], at[1:], other)
-		parts[step.Name] = part
-		return cty.ObjectVal(parts), ok
-	case cty.IndexStep:
-		if t := value.Type(); !t.IsListType() || value.HasIndex(step.Key).False() {
-			return value, false
-		}
-		i, _ := step.Key.AsBigFloat().Int64()
-		items := value.AsValueSlice()
-		item, ok := with(items[i], at[1:], other)
-		items[i] = item
-		return cty.ListVal(items), ok
-	}
-	return value, false
+	return labels.Get(value, c.settings.Load().owner, meta.ExternalLabelUID)
 }

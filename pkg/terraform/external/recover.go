@@ -31,6 +31,8 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	switch {
 	case err != nil:
 		return c.NoState(), err
+	case isTaken(mg, stored):
+		return c.taken(ctx, mg, stored)
 	case stored == nil && !meta.GetExternalCreateSucceeded(mg).IsZero():
 		return c.importLost(ctx, mg)
 	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
@@ -212,7 +214,7 @@ func (c *client) nameOf(mg resource.Managed, value cty.Value) string {
 	return cmp.Or(c.idOf(value), string(mg.GetUID()))
 }
 
-// idOf is the attribute id, empty where there is none, or nothing in it.
+// idOf is the attribute id that tells resources of the type apart, empty for none.
 func (c *client) idOf(value cty.Value) string {
 	if c.Schema.Block.Attribute("id") != nil {
 		if id := value.GetAttr("id"); id.Type() == cty.String && id.IsKnown() && !id.IsNull() {

@@ -69,6 +69,7 @@ const (
 	keyAbsent   = "absentBefore"
 	keyMissing  = "missingSince"
 	keyOwner    = "ownership"
+	keyTakenBy  = "takenBy"
 	keyList     = "listConfig"
 	keyChange   = "change"
 	keyFormer   = "former.gz"
@@ -88,6 +89,7 @@ type State struct {
 	Change        string // identifies the change whose answer this is, or, with Creating, the creation that began
 	Replacing     bool   // it is, or was, deleted in order to create another one
 	Observed      bool   // the object does not change it
+	TakenBy       Owner  // the object that has it now; zero for the object itself. Only Take and Own change it
 
 	// ImportID is that of what the creation makes; empty if it is not known beforehand. AbsentBefore is true if nothing had it before.
 	ImportID     string
@@ -112,7 +114,8 @@ type Store struct {
 	live      client.Reader
 	namespace string
 
-	known sync.Map // *record by the UID of the object
+	known  sync.Map // *record by the UID of the object
+	owners sync.Map // *sync.Mutex by resource type: see LockOwners
 }
 
 type record struct {
@@ -176,11 +179,20 @@ func (s *Store) load(ctx context.Context, of types.UID, r *record) error {
 var saving = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 9, Cap: 20 * time.Second}
 
 // Save stores the state of an object, whatever becomes of the context. Where that fails the state is kept, and stored by the next Save or
-// Flush; only a process that ends before loses it.
+// Flush; only a process that ends before loses it. TakenBy stays as it is stored: another object may take the resource during a change.
 func (s *Store) Save(ctx context.Context, of client.Object, kind schema.GroupResource, state *State) error {
 	r := s.recordOf(of.GetUID())
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	saved := *state
+	saved.TakenBy = Owner{}
+	if r.state != nil {
+		saved.TakenBy = r.state.TakenBy
+	}
+	return s.save(ctx, of, kind, r, &saved)
+}
+
+func (s *Store) save(ctx context.Context, of client.Object, kind schema.GroupResource, r *record, state *State) error {
 	r.state, r.loaded, r.dirty = state, true, !s.ReadOnly()
 	if s.ReadOnly() {
 		return nil
@@ -243,40 +255,6 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	return err
 }
 
-// Other returns an object, with its kind and its UID, that has an external resource of a name and does not only observe it, where the kind is
-// one of a resource in some groups. Both are empty if there is none but the object itself. Each call lists the states of these kinds.
-func (s *Store) Other(ctx context.Context, than types.UID, name, resource string, groups ...string) (object, uid string, err error) {
-	for _, group := range groups {
-		all := &corev1.SecretList{}
-		of := client.MatchingLabels{LabelKeyKind: schema.GroupResource{Group: group, Resource: resource}.String(), LabelKeyEmpty: "false"}
-		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), of); err != nil {
-			return "", "", failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
-		}
-		for _, secret := range all.Items {
-			uid := strings.TrimPrefix(secret.Name, NamePrefix)
-			if string(secret.Data[keyName]) != name || uid == string(than) || secret.Data[keyObserved] != nil {
-				continue
-			}
-			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
-				return secret.Annotations[AnnotationKeyKind] + " " + secret.Annotations[AnnotationKeyObject], uid, err
-			}
-		}
-	}
-	return "", "", nil
-}
-
-// exists is true if the object of a state exists: states of others are kept for a while, or until a person looks at them.
-func (s *Store) exists(ctx context.Context, state *corev1.Secret, uid string) (bool, error) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(state.Annotations[AnnotationKeyAPIVersion], state.Annotations[AnnotationKeyKind]))
-	namespace, name, _ := strings.Cut(state.Annotations[AnnotationKeyObject], "/")
-	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, failure.With(failure.InternalError, fmt.Errorf("looking for the object of a state: %w", err))
-	}
-	return err == nil && string(object.UID) == uid, nil
-}
-
 // Forget drops what the store knows of an object that is gone, and deletes its Secret.
 func (s *Store) Forget(ctx context.Context, of types.UID) error {
 	s.known.Delete(of)
@@ -332,6 +310,9 @@ func encode(s *State) map[string][]byte {
 	if s.Ownership != "" {
 		data[keyOwner] = []byte(s.Ownership)
 	}
+	if s.TakenBy != (Owner{}) {
+		data[keyTakenBy] = []byte(s.TakenBy.UID + " " + s.TakenBy.Object)
+	}
 	if s.ListConfig != nil {
 		data[keyList] = s.ListConfig
 	}
@@ -351,6 +332,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
+	s.TakenBy.UID, s.TakenBy.Object, _ = strings.Cut(string(secret.Data[keyTakenBy]), " ")
 	if since, has := secret.Data[keyMissing]; has {
 		if s.MissingSince, err = time.Parse(time.RFC3339Nano, string(since)); err != nil {
 			return nil, fmt.Errorf("key %s is no time", keyMissing)

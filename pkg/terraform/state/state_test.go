@@ -407,3 +407,29 @@ func TestForget(t *testing.T) {
 		t.Errorf("the Secret is still there: %v", err)
 	}
 }
+
+// The mark of a taken resource is kept by Save, read by other processes, and ended by Own.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.mustSave(t, complete())
+	want := complete()
+	want.TakenBy = state.Owner{Object: "Berth /c", UID: "uid-of-c"}
+	if err := s.after(t, s.Config).Take(t.Context(), s.object.GetUID(), want.TakenBy); err != nil {
+		t.Fatal(err)
+	}
+	s = s.after(t, s.Config)
+	s.wantState(t, want)
+	s.mustSave(t, complete())
+	s.wantStored(t, want)
+	if o := s.secret(t).Annotations[state.AnnotationKeyObject]; o != "/b" {
+		t.Errorf("the state is of %s", o)
+	}
+	if err := s.Own(t.Context(), s.object, berths, want); err != nil {
+		t.Fatal(err)
+	}
+	s.wantStored(t, complete())
+	if err := s.Take(t.Context(), "uid-without-state", want.TakenBy); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,225 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+)
+
+// pier is an object for the pier north, which it adopts by a name if that is not empty.
+func (s *stage) pier(name, adopts string) *unstructured.Managed {
+	o := s.object("Pier", name, map[string]any{"forProvider": map[string]any{"name": "north"}})
+	if adopts != "" {
+		meta.SetExternalName(o, adopts)
+	}
+	return o
+}
+
+// The owner of a resource is known by its id and by the name with which it was imported.
+func TestAdoptionByOtherNames(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("pier", nil)
+		s.run()
+		first := s.pier("first", "north")
+		s.create(first)
+		s.ready(first)
+		byName, byID := s.pier("by-name", "north"), s.pier("by-id", "pier-planted")
+		s.create(byName, byID)
+		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier /first")
+		s.waits(byID, failure.ExternalNameTaken, "belongs to Pier /first")
+		s.delete(byName, byID)
+		s.gone(byName, byID)
+		s.ready(first)
+		s.delete(first)
+		s.gone(first)
+		s.plant("pier", nil)
+		first, byName = s.pier("first", "pier-planted"), s.pier("by-name", "north")
+		s.create(first)
+		s.ready(first)
+		s.create(byName)
+		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier /first")
+	})
+}
+
+// Of objects that adopt a resource at the same time, one gets it.
+func TestAdoptionAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("pier", nil)
+		s.run(func(c *rest.Config) *rest.Config {
+			c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					resp, err := next.RoundTrip(r)
+					if strings.HasSuffix(r.URL.Path, "/secrets") && r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" {
+						time.Sleep(300 * time.Millisecond) // the others ask, too, before one acts on the answer
+					}
+					return resp, err
+				})
+			})
+			return c
+		})
+		all := []*unstructured.Managed{s.pier("a", "north"), s.pier("b", "north"), s.pier("c", "pier-planted")}
+		s.create(all...)
+		ready := 0
+		for _, o := range all {
+			s.eventually(o, "it is ready, or refused", func() error {
+				if s.isReady(o) == nil {
+					return nil
+				}
+				return s.hasFailed(o, failure.ExternalNameTaken)
+			})
+		}
+		for _, o := range all {
+			if s.read(o); s.isReady(o) == nil {
+				ready++
+			}
+		}
+		if ready != 1 {
+			t.Errorf("%d objects have the resource", ready)
+		}
+	})
+}
+
+// What another object takes over is neither changed nor deleted by the former one, which may take it back.
+func TestTakeOver(t *testing.T) {
+	eachCase(t, map[string]external.TypeSettings{"by state": {}, "by label": {Ownership: "tags"}}, func(t *testing.T, s *stage, tc external.TypeSettings) {
+		s.settings = tc
+		stop := s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		south := s.pier("south", meta.GetExternalName(north))
+		s.create(south)
+		s.waits(south, failure.ExternalNameTaken, "belongs to Pier /north")
+		s.takeOver(south, north)
+		s.takeOver(north, south)
+		stop()
+		defer s.run()()
+		s.takeOver(south, north)
+		updates := s.calls("update")
+		s.edit(north, func(o map[string]any) {
+			set(o, map[string]any{"place": "harbour"}, "spec", "forProvider", "tags")
+		})
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier /south")
+		s.delete(north)
+		s.gone(north)
+		if s.calls("update") != updates || s.calls("delete") != 0 || len(s.files("pier")) != 1 {
+			t.Errorf("the former object changed it: %v", s.files("pier"))
+		}
+		s.nudge(south)
+		s.ready(south)
+		s.delete(south)
+		s.gone(south)
+		if files := s.files("pier"); len(files) != 0 {
+			t.Errorf("after its deletion there is %v", files)
+		}
+	})
+}
+
+// takeOver has an object take over what another one has.
+func (s *stage) takeOver(o, from *unstructured.Managed) {
+	s.t.Helper()
+	s.permitTakeOver(o, string(from.GetUID()))
+	s.ready(o)
+	s.waits(from, failure.ExternalNameTaken, "belongs to Pier /"+o.GetName())
+	s.eventually(o, "the permission is used", func() error {
+		if uid := o.GetAnnotations()[meta.AnnotationKeyTakeOverFrom]; uid != "" {
+			return fmt.Errorf("it is still there, for %s", uid)
+		}
+		return s.isReady(o)
+	})
+}
+
+func (s *stage) permitTakeOver(o *unstructured.Managed, from string) {
+	s.t.Helper()
+	s.edit(o, func(map[string]any) {
+		annotations := o.GetAnnotations()
+		annotations[meta.AnnotationKeyTakeOverFrom] = from
+		o.SetAnnotations(annotations)
+	})
+}
+
+// What has the label of others is neither changed nor deleted, and is taken back with permission.
+func TestLabelOfAnother(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.settings = external.TypeSettings{Ownership: "tags"}
+		s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		id := meta.GetExternalName(north)
+		relabel := func() {
+			object := s.files("pier")[id]
+			object["tags"] = map[string]any{meta.ExternalLabelUID: "of-another"}
+			content, err := json.Marshal(object)
+			s.must(err)
+			s.must(os.WriteFile(filepath.Join(s.folder, s.program+"_pier", id+".json"), content, 0o600))
+			s.waits(north, failure.ExternalNameTaken, "belongs to the object with UID of-another")
+		}
+		relabel()
+		if n := s.calls("update"); n != 0 {
+			t.Errorf("it was changed %d times", n)
+		}
+		s.permitTakeOver(north, "of-another")
+		s.ready(north)
+		relabel()
+		s.delete(north)
+		s.gone(north)
+		if s.calls("delete") != 0 || len(s.files("pier")) != 1 {
+			t.Error("it was deleted")
+		}
+	})
+}
+
+// Wherever the controllers are killed during a takeover, one object has the resource in the end, and the deletion of the other one leaves it.
+func TestKilledTakeOver(t *testing.T) {
+	last := 3
+	if os.Getenv(variableAll) != "" {
+		last = 100
+	}
+	each(t, func(t *testing.T, s *stage) {
+		for _, after := range []bool{false, true} {
+			for at, killed := 1, true; killed && at <= last; at++ {
+				stop := s.run()
+				north := s.pier("north", "")
+				s.create(north)
+				s.ready(north)
+				stop()
+				south := s.pier("south", meta.GetExternalName(north))
+				south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north),
+					meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+				s.create(south)
+				killed = s.kill(at, after, func() bool {
+					s.read(south)
+					return s.isReady(south) == nil
+				})
+				stop = s.run()
+				s.ready(south)
+				s.nudge(north)
+				s.waits(north, failure.ExternalNameTaken, "belongs to Pier /south")
+				s.delete(north)
+				s.gone(north)
+				if n := len(s.files("pier")); n != 1 {
+					t.Errorf("after a kill at write %d (after it: %v) and the deletion of the former object there are %d", at, after, n)
+				}
+				s.delete(south)
+				s.gone(south)
+				stop()
+			}
+		}
+	})
+}
