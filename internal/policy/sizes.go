@@ -35,6 +35,7 @@ func largePackages() map[string]string {
 		"pkg/provider":                       "one vocabulary for what a provider is, and its setup",
 		"pkg/reconciler/managed":             "one lifecycle, one file for each step",
 		"pkg/reconciler/applicationresource": "one lifecycle, one file for each step",
+		"pkg/terraform/external":             "one client of managed resources, one file for each step",
 		"providers/sql/postgresql":           "one client of PostgreSQL for all kinds",
 	}
 }
