@@ -33,7 +33,7 @@ func TestUnidentifiedCreation(t *testing.T) {
 	for mode, program := range map[string]string{"null_state": "reef", "null_id": "reef", "forgets": "shoal"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, program)
+			s := newStage(t, program, "faulty")
 			kind, o := "faulty", s.object("Faulty", "north", map[string]any{"forProvider": map[string]any{"value": "a", "mode": mode}})
 			if program == "shoal" {
 				kind, o = "beacon", s.named("beacon")
@@ -224,7 +224,7 @@ func TestStateOfALaterProvider(t *testing.T) {
 // The error of a creation repeats a secret that only its answer has.
 func TestSecretsInErrors(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "reef")
+	s := newStage(t, "reef", "faulty")
 	s.run()
 	o := s.object("Faulty", "north", map[string]any{"forProvider": map[string]any{"value": "a", "mode": "leak"}})
 	s.create(o)

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ import (
 func TestMain(m *testing.M) {
 	journal.Main()
 	ctrl.SetLogger(logr.Discard())
-	_ = flag.Set("test.parallel", "6") // tests mostly wait for providers
+	_ = flag.Set("test.parallel", "4") // tests mostly wait for providers
 	if os.Getenv(variableControllers) != "" {
 		os.Exit(m.Run())
 	}
@@ -64,23 +65,24 @@ type stage struct {
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
-	only     string // the type of findable that has them; empty: all
+	only     string   // the type of findable that has them; empty: all
+	more     []string // types beside those of all stages
 }
 
 // findable are the types with a name and tags.
 var findable = map[string]bool{"berth": true, "pier": true, "beacon": true, "mooring": true}
 
-var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring", "faulty"}
+var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring"}
 
-// newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5.
-func newStage(t *testing.T, program string) *stage {
+// newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5, and more types where a test wants them.
+func newStage(t *testing.T, program string, more ...string) *stage {
 	t.Helper()
-	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes")}
+	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes"), more: more}
 	s.name = program + "-" + s.Namespace[max(0, len(s.Namespace)-20):]
 	s.readSchemas()
 	definitions, err := kinds.ConfigDefinitions(s.name, s.schemas.Provider)
 	s.must(err)
-	for _, name := range types {
+	for _, name := range slices.Concat(types, more) {
 		if schema := s.schemas.Resources[program+"_"+name]; schema != nil {
 			of, err := kinds.Definitions(s.name, program+"_"+name, schema)
 			s.must(err)
@@ -138,7 +140,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 		if err != nil {
 			return err
 		}
-		for _, name := range types {
+		for _, name := range slices.Concat(types, s.more) {
 			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
 				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
 				if findable[name] && (s.only == "" || s.only == name) {
