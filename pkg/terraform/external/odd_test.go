@@ -29,7 +29,7 @@ import (
 )
 
 // A creation whose answer identifies nothing may have created something: it is not repeated, also not by a deletion, before a person has looked.
-func TestUnidentifiedCreation(t *testing.T) {
+func TestUnidentifiedCreation_N101(t *testing.T) {
 	for mode, program := range map[string]string{"null_state": "reef", "null_id": "reef", "forgets": "shoal"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func (s *stage) value(of *unstructured.Managed, with map[string]any) []byte {
 }
 
 // The journal of a machine that changed an object before another one did has nothing to say any more.
-func TestNoteOfAnEarlierChange(t *testing.T) {
+func TestNoteOfAnEarlierChange_N101(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		stop := s.run()
 		north := s.berth("north", 2)
@@ -173,7 +173,7 @@ func TestExternalNameAndBack(t *testing.T) {
 }
 
 // An object that is deleted while it has another external name, or another ProviderConfig, leaves no resource behind.
-func TestDeletedUnderAnotherName(t *testing.T) {
+func TestDeletedUnderAnotherName_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		s.create(s.object("ProviderConfig", "elsewhere", map[string]any{"configuration": map[string]any{"folder": t.TempDir()}}))
 		s.run()

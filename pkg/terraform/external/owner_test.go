@@ -95,7 +95,7 @@ func TestAdoptionAtOnce(t *testing.T) {
 }
 
 // What another object takes over is neither changed nor deleted by the former one, which may take it back.
-func TestTakeOver(t *testing.T) {
+func TestTakeOver_N102(t *testing.T) {
 	eachCase(t, map[string]external.TypeSettings{"by state": {}, "by label": {Ownership: "tags"}}, func(t *testing.T, s *stage, tc external.TypeSettings) {
 		s.settings = tc
 		stop := s.run()
