@@ -48,12 +48,7 @@ func TestUnidentifiedCreation_N101(t *testing.T) {
 				t.Fatalf("after %d creations there are %v", s.calls("create"), outside)
 			}
 			id := slices.Collect(maps.Keys(s.files(kind)))[0]
-			s.edit(o, func(map[string]any) {
-				meta.SetExternalName(o, id)
-				annotations := o.GetAnnotations()
-				delete(annotations, meta.AnnotationKeyExternalCreatePending)
-				o.SetAnnotations(annotations)
-			})
+			s.settle(o, id)
 			s.ready(o)
 			s.delete(o)
 			s.gone(o)
@@ -62,6 +57,17 @@ func TestUnidentifiedCreation_N101(t *testing.T) {
 			}
 		})
 	}
+}
+
+// settle does what a person does who has found what an interrupted creation made.
+func (s *stage) settle(o *unstructured.Managed, id string) {
+	s.t.Helper()
+	s.edit(o, func(map[string]any) {
+		meta.SetExternalName(o, id)
+		annotations := o.GetAnnotations()
+		delete(annotations, meta.AnnotationKeyExternalCreatePending)
+		o.SetAnnotations(annotations)
+	})
 }
 
 // note writes a note of the journal, with an answer to a change of an object.
@@ -127,12 +133,7 @@ func TestUnreadableNote(t *testing.T) {
 		s.says(north, "cannot be read")
 		id := slices.Collect(maps.Keys(s.files("beacon")))[0]
 		s.faults()
-		s.edit(north, func(map[string]any) {
-			meta.SetExternalName(north, id)
-			annotations := north.GetAnnotations()
-			delete(annotations, meta.AnnotationKeyExternalCreatePending)
-			north.SetAnnotations(annotations)
-		})
+		s.settle(north, id)
 		s.ready(north)
 		if _, err := os.Stat(filepath.Join(s.notes, string(north.GetUID())+".change")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the note is left: %v", err)
