@@ -226,10 +226,10 @@ func TestAdoption(t *testing.T) {
 			"forProvider": map[string]any{"name": "north", "size": int64(3)}})
 		meta.SetExternalName(watcher, meta.GetExternalName(north))
 		s.create(south, watcher)
-		s.waits(south, failure.ExternalNameTaken, "belongs to Berth /north")
+		s.waits(south, failure.ExternalNameTaken, "belongs to Berth north")
 		s.ready(watcher)
 		s.edit(watcher, func(o map[string]any) { set(o, []any{"*"}, "spec", "managementPolicies") })
-		s.waits(watcher, failure.ExternalNameTaken, "belongs to Berth /north")
+		s.waits(watcher, failure.ExternalNameTaken, "belongs to Berth north")
 		s.delete(south)
 		s.gone(south)
 		if s.calls("update") != 0 || s.calls("delete") != 0 {

@@ -4,11 +4,14 @@
 package external_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +21,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
@@ -199,6 +204,38 @@ func TestDeletedUnderAnotherName_N102(t *testing.T) {
 		}
 		if left := s.files("berth"); len(left) > 0 {
 			t.Errorf("there is %v", left)
+		}
+	})
+}
+
+// A resource whose state cannot be stored, as one that is too large, can be deleted.
+func TestStateThatCannotBeStored(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		refuse := func(c *rest.Config) *rest.Config {
+			return fault.Intercept(c, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if r.Method != http.MethodPatch || !strings.Contains(r.URL.Path, "/secrets/"+state.NamePrefix) {
+					return next.RoundTrip(r)
+				}
+				body, err := io.ReadAll(r.Body)
+				s.must(err)
+				if r.Body = io.NopCloser(bytes.NewReader(body)); !bytes.Contains(body, []byte(`"state":"`)) {
+					return next.RoundTrip(r)
+				}
+				const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"Too long"}`
+				return &http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+			})
+		}
+		stop := s.run(refuse)
+		north := s.berth("north", 2)
+		s.create(north)
+		s.says(north, "storing the state")
+		stop()
+		s.run(refuse)
+		s.delete(north)
+		s.gone(north)
+		if left := s.files("berth"); len(left) > 0 || s.calls("create") != 1 {
+			t.Errorf("after %d creations there is %v", s.calls("create"), left)
 		}
 	})
 }

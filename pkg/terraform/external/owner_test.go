@@ -40,8 +40,8 @@ func TestAdoptionByOtherNames(t *testing.T) {
 		s.ready(first)
 		byName, byID := s.pier("by-name", "north"), s.pier("by-id", "pier-planted")
 		s.create(byName, byID)
-		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier /first")
-		s.waits(byID, failure.ExternalNameTaken, "belongs to Pier /first")
+		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier first")
+		s.waits(byID, failure.ExternalNameTaken, "belongs to Pier first")
 		s.delete(byName, byID)
 		s.gone(byName, byID)
 		s.ready(first)
@@ -52,7 +52,7 @@ func TestAdoptionByOtherNames(t *testing.T) {
 		s.create(first)
 		s.ready(first)
 		s.create(byName)
-		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier /first")
+		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier first")
 	})
 }
 
@@ -104,7 +104,7 @@ func TestTakeOver_N102(t *testing.T) {
 		s.ready(north)
 		south := s.pier("south", meta.GetExternalName(north))
 		s.create(south)
-		s.waits(south, failure.ExternalNameTaken, "belongs to Pier /north")
+		s.waits(south, failure.ExternalNameTaken, "belongs to Pier north")
 		s.takeOver(south, north)
 		s.takeOver(north, south)
 		stop()
@@ -114,7 +114,7 @@ func TestTakeOver_N102(t *testing.T) {
 		s.edit(north, func(o map[string]any) {
 			set(o, map[string]any{"place": "harbour"}, "spec", "forProvider", "tags")
 		})
-		s.waits(north, failure.ExternalNameTaken, "belongs to Pier /south")
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
 		s.delete(north)
 		s.gone(north)
 		if s.calls("update") != updates || s.calls("delete") != 0 || len(s.files("pier")) != 1 {
@@ -135,7 +135,7 @@ func (s *stage) takeOver(o, from *unstructured.Managed) {
 	s.t.Helper()
 	s.permitTakeOver(o, string(from.GetUID()))
 	s.ready(o)
-	s.waits(from, failure.ExternalNameTaken, "belongs to Pier /"+o.GetName())
+	s.waits(from, failure.ExternalNameTaken, "belongs to Pier "+o.GetName())
 	s.eventually(o, "the permission is used", func() error {
 		if uid := o.GetAnnotations()[meta.AnnotationKeyTakeOverFrom]; uid != "" {
 			return fmt.Errorf("it is still there, for %s", uid)
@@ -210,7 +210,7 @@ func TestKilledTakeOver(t *testing.T) {
 				stop = s.run()
 				s.ready(south)
 				s.nudge(north)
-				s.waits(north, failure.ExternalNameTaken, "belongs to Pier /south")
+				s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
 				s.delete(north)
 				s.gone(north)
 				if n := len(s.files("pier")); n != 1 {

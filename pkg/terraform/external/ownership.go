@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -118,7 +119,7 @@ func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.Stat
 		return c.refused(mg, owner)
 	case owner.UID != "":
 		kind := mg.GetObjectKind().GroupVersionKind().Kind
-		by := state.Owner{Object: fmt.Sprintf("%s %s/%s", kind, mg.GetNamespace(), mg.GetName()), UID: string(mg.GetUID())}
+		by := state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
 		if err := c.Store.Take(ctx, types.UID(owner.UID), by); err != nil {
 			return c.NoState(), err
 		}

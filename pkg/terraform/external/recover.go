@@ -133,7 +133,9 @@ func (c *client) wasInterrupted(stored *state.State) bool {
 
 // takeFromJournal stores the answer to a change that an earlier process began.
 func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error {
-	if err := c.Store.Flush(ctx, mg, c.Kind); err != nil {
+	if err := c.Store.Flush(ctx, mg, c.Kind); err != nil && meta.WasDeleted(mg) {
+		return nil // as for a state that is too large: what is known suffices to delete the resource, and the journal keeps its note
+	} else if err != nil {
 		return err
 	}
 	note, err := c.Journal.Find(string(mg.GetUID()))

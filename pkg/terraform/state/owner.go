@@ -48,7 +48,7 @@ func (s *Store) Other(ctx context.Context, than types.UID, names []string, resou
 				continue
 			}
 			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
-				return Owner{secret.Annotations[AnnotationKeyKind] + " " + secret.Annotations[AnnotationKeyObject], uid}, err
+				return Owner{secret.Annotations[AnnotationKeyKind] + " " + strings.TrimPrefix(secret.Annotations[AnnotationKeyObject], "/"), uid}, err
 			}
 		}
 	}

@@ -414,7 +414,7 @@ func TestTake(t *testing.T) {
 	s := newStage(t)
 	s.mustSave(t, complete())
 	want := complete()
-	want.TakenBy = state.Owner{Object: "Berth /c", UID: "uid-of-c"}
+	want.TakenBy = state.Owner{Object: "Berth c", UID: "uid-of-c"}
 	if err := s.after(t, s.Config).Take(t.Context(), s.object.GetUID(), want.TakenBy); err != nil {
 		t.Fatal(err)
 	}
