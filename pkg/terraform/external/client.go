@@ -76,6 +76,9 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 	c.found, err = c.prior(ctx, mg)
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
+		if err != nil && c.Client.Stopped() { // the end of the controllers, which ended the call, is about to reach this pass
+			<-ctx.Done()
+		}
 		err = called("reading", err)
 	}
 	if err == nil && !c.found.Value.IsNull() {

@@ -188,7 +188,7 @@ func TestInterruptedCreationOfWhatAnotherHas(t *testing.T) {
 		s.create(second)
 		s.ready(second)
 		s.nudge(first)
-		s.waits(first, failure.CreateInterrupted, `"north" exists, but belongs to Beacon /second`)
+		s.waits(first, failure.CreateInterrupted, `"north" exists, but belongs to Beacon second`)
 		s.delete(first)
 		s.waits(first, failure.CreateInterrupted, `"north" exists, but may be another's`)
 		s.ready(second)
