@@ -328,7 +328,8 @@ func decode(secret *corev1.Secret) (*State, error) {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
-		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]), Change: string(secret.Data[keyChange]), Config: string(secret.Data[keyConfig]),
+		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
+		Change: string(secret.Data[keyChange]), Config: string(secret.Data[keyConfig]),
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}

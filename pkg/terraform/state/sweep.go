@@ -66,13 +66,14 @@ func (s *Store) sweep(ctx context.Context, log logr.Logger, forget func(uid stri
 	return errors.Join(failed, s.restore(ctx, log, there))
 }
 
-// restore stores states of objects that exist again whose Secrets are not there any more: nothing else may have the secrets in them.
+// restore stores the states of existing objects whose Secrets are not there any more: nothing else may have the secrets in them. Flush stores
+// those that a Save could not.
 func (s *Store) restore(ctx context.Context, log logr.Logger, there map[string]bool) (err error) {
 	s.known.Range(func(uid, known any) bool {
 		r := known.(*record)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.stored == nil || there[r.stored.Name] {
+		if r.stored == nil || r.dirty || there[r.stored.Name] {
 			return true
 		}
 		if exists, look := s.exists(ctx, r.stored, string(uid.(types.UID))); !exists {
@@ -81,10 +82,9 @@ func (s *Store) restore(ctx context.Context, log logr.Logger, there map[string]b
 		}
 		secret := r.stored.DeepCopy()
 		secret.ObjectMeta = metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, Labels: secret.Labels, Annotations: secret.Annotations}
-		secret.Data = encode(r.state)
 		switch create := s.client.Create(ctx, secret); {
 		case create == nil:
-			r.stored, r.dirty = secret, false
+			r.stored = secret
 			log.Info("Stored the state of an object again, whose Secret was deleted", "secret", secret.Name)
 		case !apierrors.IsAlreadyExists(create): // it was stored after all were listed
 			err = errors.Join(err, create)
