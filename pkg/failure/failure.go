@@ -155,6 +155,11 @@ func marked(err, as error) error {
 // changes and at the poll. It does not classify: use it together with ForTeam. Nil stays nil.
 func Terminal(err error) error { return marked(err, errTerminal) }
 
+// Refusal returns a terminal error whose whole text the application team may read.
+func Refusal(reason Reason, text string) error {
+	return Terminal(ForTeam(reason, text, errors.New(text)))
+}
+
 // IsTerminal is true for errors marked by Terminal.
 func IsTerminal(err error) bool { return errors.Is(err, errTerminal) }
 

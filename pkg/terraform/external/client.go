@@ -115,7 +115,7 @@ func (c *client) checkConfig(mg resource.Managed) error {
 	}
 	message := fmt.Sprintf("the external resource %q was last found by %s, and %s does not find it: set spec.providerConfigRef back, or, to forget it "+
 		"and leave it as it is, delete this object with the annotation %s: \"true\"", c.stored.Name, c.stored.Config, now, meta.AnnotationKeyOrphanOnDelete)
-	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+	return failure.Refusal(failure.InvalidSettings, message)
 }
 
 // compare adds to an observation how the external resource differs from what is declared.

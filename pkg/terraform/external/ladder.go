@@ -61,7 +61,7 @@ func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config
 	message := fmt.Sprintf("%s %q exists already, and was not created by this object: choose other settings; or, to adopt it with its data, set the "+
 		"annotation %s to %q and remove the annotations %s and %s", c.Name, id, meta.AnnotationKeyExternalName, id,
 		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateFailed)
-	return nil, failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
+	return nil, failure.Refusal(failure.ExternalNameTaken, message)
 }
 
 // appeared is the error of a creation for which there may be a resource by now.

@@ -149,7 +149,7 @@ func (c *client) refused(mg resource.Managed, owner state.Owner) (plugin.State, 
 	message := fmt.Sprintf("%s %q belongs to %s: delete this object, which leaves the resource alone; set the annotation %s to another one; or observe "+
 		"it only, by spec.managementPolicies: [Observe]. To take it over with its data, permit Update, and set the annotation %s to %s", c.Name,
 		meta.GetExternalName(mg), owner.Object, meta.AnnotationKeyExternalName, meta.AnnotationKeyTakeOverFrom, owner.UID)
-	return c.NoState(), failure.Terminal(failure.ForTeam(failure.ExternalNameTaken, message, errors.New(message)))
+	return c.NoState(), failure.Refusal(failure.ExternalNameTaken, message)
 }
 
 // ownerOf returns the other object that has an external resource, for one that may change it. It is zero for none.

@@ -75,7 +75,7 @@ func renamed(mg resource.Managed, stored *state.State) error {
 	message := fmt.Sprintf("the external resource of this object is %q, and its external name was changed to %q: set the annotation %s back to have it "+
 		"deleted, or, to leave it as it is, set the annotation %s to \"true\"", stored.Name, meta.GetExternalName(mg), meta.AnnotationKeyExternalName,
 		meta.AnnotationKeyOrphanOnDelete)
-	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+	return failure.Refusal(failure.InvalidSettings, message)
 }
 
 // upgraded returns a stored state in the present form of its type.

@@ -5,7 +5,6 @@ package external
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -35,7 +34,7 @@ func (c *client) checkReplacement(mg resource.Managed, fields []string) error {
 	default:
 		return nil
 	}
-	return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+	return failure.Refusal(failure.InvalidSettings, message)
 }
 
 // replace deletes the external resource, which the reconciler then creates again. It is noted before, so that no process takes it for lost.

@@ -7,7 +7,6 @@ package references
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -74,12 +73,12 @@ func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 	}
 	if !ok { // the controllers may not list it, and a pass would wait for that
 		message := fmt.Sprintf("%s: %s of %s is no managed resource that this control plane has", at, kind.Kind, kind.GroupVersion())
-		return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+		return failure.Refusal(failure.InvalidSettings, message)
 	}
 	if scopes, ok := c.(scopes); ok && o.GetNamespace() != "" {
 		if namespaced, err := scopes.IsObjectNamespaced(target); err == nil && !namespaced { // else the read reports the error
 			message := fmt.Sprintf("%s.kind: %s is cluster-scoped, and an object of a namespace refers to objects of its own namespace only", at, kind.Kind)
-			return failure.Terminal(failure.ForTeam(failure.InvalidSettings, message, errors.New(message)))
+			return failure.Refusal(failure.InvalidSettings, message)
 		}
 	}
 	request := reference.NamespacedResolutionRequest{
