@@ -97,6 +97,8 @@ func (u *Unanswered) Unwrap() error { return u.err }
 
 // Call calls a method. Its errors are Unanswered, or have the reason JournalUnwritable where the journal did not make the call.
 func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Message) error {
+	ctx, cancel := undated(ctx)
+	defer cancel()
 	began := time.Now()
 	err := c.grpc.Invoke(ctx, m.Path(c.Version), request, response)
 	if c.Called != nil {
@@ -111,6 +113,17 @@ func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Messa
 	return unanswered(ctx, m, err)
 }
 
+// undated returns a context that ends with another one but has no deadline. gRPC would tell the provider of it, and a provider that looks at it
+// may answer before its caller has given up, as if a list was whole. Terraform sets none.
+func undated(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 func unanswered(ctx context.Context, m Method, err error) error {
 	unanswered := &Unanswered{Method: m.v6, Unsupported: status.Code(err) == codes.Unimplemented, err: err}
 	if cause := context.Cause(ctx); cause != nil {
@@ -121,7 +134,7 @@ func unanswered(ctx context.Context, m Method, err error) error {
 
 // List calls MethodList, and a function for each event of the answer, until that returns an error. The errors of the call are Unanswered.
 func (c *Conn) List(ctx context.Context, request *List_Request, each func(*List_Event) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := undated(ctx)
 	defer cancel() // has the provider end
 	began, outcome := time.Now(), OutcomeOK
 	err := c.list(ctx, request, func(e *List_Event) error {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -42,7 +43,7 @@ func listenOn(t *testing.T, network, address string) net.Listener {
 }
 
 // serve runs a process that accepts the certificate of a client, and returns the line that it prints. It answers calls of Plan with their
-// own request, and those of Apply and Read with errors; it knows no other methods of providers.
+// own request, and those of Apply, Read and List with errors; it knows no other methods of providers.
 func serve(t *testing.T, h *wire.Handshake, listener net.Listener, version int, client *wire.Handshake) (line string) {
 	t.Helper()
 	line, secure, err := h.Serve(listener, version, certificate(t, client))
@@ -78,7 +79,10 @@ func answer(_ any, stream grpc.ServerStream) error {
 			}
 		}
 		return nil
-	case "ReadResource":
+	case "ListResource", "ReadResource":
+		if _, dated := stream.Context().Deadline(); dated {
+			return nil // the provider has looked at its clock
+		}
 		<-stream.Context().Done()
 		return stream.Context().Err()
 	}
@@ -164,6 +168,26 @@ func TestCallsAreAnswered(t *testing.T) {
 		if err != nil || !bytes.Equal(sent, got) {
 			t.Errorf("version %d: %d bytes, %v", version, len(got), err)
 		}
+	}
+}
+
+// A provider does not learn how long its caller waits: it could answer early, and a list look whole then.
+func TestCallsHaveNoDeadline(t *testing.T) {
+	t.Parallel()
+	conn, late := connect(t, 6), errors.New("late")
+	for name, call := range map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error {
+			return conn.List(ctx, &wire.List_Request{}, func(*wire.List_Event) error { return nil })
+		},
+		"read": func(ctx context.Context) error {
+			return conn.Call(ctx, wire.MethodRead, &wire.Read_Request{}, &wire.Read_Response{})
+		},
+	} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
+		if err := call(ctx); !errors.Is(err, late) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		cancel()
 	}
 }
 

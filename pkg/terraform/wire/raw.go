@@ -10,10 +10,12 @@ import (
 	"google.golang.org/grpc/encoding"
 )
 
-// The headers of a change: the UID of the object that it is for, and what identifies the change before it, see state.State.
+// The headers of a change: the UID of the object that it is for, what identifies the change before it, see state.State, and the version of the
+// schema in which the provider answers.
 const (
-	HeaderObject = "bowline-object"
-	HeaderAfter  = "bowline-after"
+	HeaderObject  = "bowline-object"
+	HeaderAfter   = "bowline-after"
+	HeaderVersion = "bowline-schema-version"
 )
 
 // A Message is an encoded one, which is passed on as it is.
