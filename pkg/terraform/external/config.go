@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
-// config is the configuration that an object declares, with the ownership label of its type. What only spec.initProvider sets counts at the creation, when the reconciler laid it
-// under spec.forProvider: later it is as the external resource has it.
+// config is the configuration that an object declares, with the ownership label of its type. What only spec.initProvider sets counts at the
+// creation, when the reconciler laid it under spec.forProvider: later it is as the external resource has it.
 func (c *client) config(mg resource.Managed, prior cty.Value) (cty.Value, error) {
 	config, err := c.declared(mg, prior)
 	if err != nil {

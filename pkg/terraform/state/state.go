@@ -217,7 +217,11 @@ func (s *Store) flush(ctx context.Context, of client.Object, kind schema.GroupRe
 	}
 	err := retry.OnError(saving, lasts, func() error { return s.write(ctx, of, kind, r) })
 	if err != nil {
-		return failure.With(failure.InternalError, fmt.Errorf("storing the state: %w", err))
+		of := ""
+		if r.state.Name != "" { // until it is stored, nothing else may say what exists
+			of = fmt.Sprintf(" of the external resource %q", r.state.Name)
+		}
+		return failure.With(failure.InternalError, fmt.Errorf("storing the state%s: %w", of, err))
 	}
 	r.dirty = false
 	return nil
