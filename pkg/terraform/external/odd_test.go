@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -122,6 +124,29 @@ func TestNoteOfAnEarlierChange_N101(t *testing.T) {
 			t.Errorf("it is %s now, and was %s", now, id)
 		}
 	})
+}
+
+// The journal has an answer of an earlier version of the provider, in the form that its schema had then.
+func TestNoteOfAnEarlierProvider(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "reef", "upgraded")
+	stop := s.run()
+	s.faults(lostAnswer)
+	north := s.object("Upgraded", "north", map[string]any{"forProvider": map[string]any{"name": "north", "sizeGb": int64(10)}})
+	s.create(north)
+	s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
+	stop()
+	id := slices.Collect(maps.Keys(s.files("upgraded")))[0]
+	former := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "name": cty.StringVal("north"), "size": cty.StringVal("10GB")})
+	encoded, err := msgpack.Marshal(former, former.Type())
+	s.must(err)
+	s.note(north, string(s.stored(north).Data["change"]), &wire.Apply_Response{NewState: &wire.DynamicValue{Msgpack: encoded}})
+	s.faults()
+	s.run()
+	s.ready(north)
+	if value := s.value(north, nil); !bytes.Contains(value, []byte(`"size_gb":10`)) || len(s.files("upgraded")) != 1 {
+		t.Errorf("its state is %s, and there are %v", value, s.files("upgraded"))
+	}
 }
 
 // The answer to a creation that cannot be read is kept until a person has looked.
@@ -230,6 +255,7 @@ func TestStateThatCannotBeStored(t *testing.T) {
 		north := s.berth("north", 2)
 		s.create(north)
 		s.says(north, "storing the state")
+		s.says(north, slices.Collect(maps.Keys(s.files("berth")))[0])
 		stop()
 		s.run(refuse)
 		s.delete(north)

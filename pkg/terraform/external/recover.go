@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
@@ -80,12 +81,20 @@ func renamed(mg resource.Managed, stored *state.State) error {
 
 // upgraded returns a stored state in the present form of its type.
 func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.State, error) {
-	if stored.SchemaVersion > c.Schema.Version {
-		return c.NoState(), failure.Terminal(failure.New(failure.InvalidSettings, fmt.Sprintf("the state was written by a later version of the provider, in "+
-			"version %d of %s, and this one has version %d: use the later provider again", stored.SchemaVersion, c.Name, c.Schema.Version)))
+	if err := c.checkVersion(stored.SchemaVersion); err != nil {
+		return c.NoState(), err
 	}
 	value, err := c.Client.Upgrade(ctx, c.Resource, stored.SchemaVersion, stored.Value)
 	return plugin.State{Value: value, Private: stored.Private, Identity: stored.Identity}, called("upgrading the state of", err)
+}
+
+// checkVersion refuses what a later provider wrote, which this one may misread.
+func (c *client) checkVersion(version int64) error {
+	if version <= c.Schema.Version {
+		return nil
+	}
+	return failure.Terminal(failure.New(failure.InvalidSettings, fmt.Sprintf("the state was written by a later version of the provider, in "+
+		"version %d of %s, and this one has version %d: use the later provider again", version, c.Name, c.Schema.Version)))
 }
 
 // imported looks an external resource up by the external name, for an object without a state, and stores what it finds.
@@ -163,9 +172,12 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 			return err
 		}
 	}
-	after, err := c.Client.Applied(c.Resource, prior, note.Answer)
+	after, err := c.answered(ctx, prior, note)
 	_, unreadable := errors.AsType[*plugin.Unreadable](err)
+	_, answered := errors.AsType[plugin.Diagnostics](err)
 	switch {
+	case err != nil && !unreadable && !answered: // the note stays
+		return called("upgrading the answer to a change of", err)
 	case unreadable && creates && meta.ExternalCreateIncomplete(mg): // the note is all that says what exists, until a person has looked
 		return c.interrupted("its answer, which is in the journal, cannot be read", err)
 	case unreadable:
@@ -175,6 +187,18 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	}
 	c.createdNothing = creates && after.Value.IsNull()
 	return c.save(ctx, mg, name, after, creates, err != nil)
+}
+
+// answered returns the result of a change that the journal has the answer to, in the present form of the type.
+func (c *client) answered(ctx context.Context, prior plugin.State, note *journal.Note) (plugin.State, error) {
+	if err := c.checkVersion(note.Version); err != nil {
+		return prior, err
+	}
+	answer, err := c.Client.UpgradeAnswer(ctx, c.Resource, note.Version, note.Answer)
+	if err != nil {
+		return prior, err
+	}
+	return c.Client.Applied(c.Resource, prior, answer)
 }
 
 // lose has a creation without an answer count as one of another machine, of which nothing is known.

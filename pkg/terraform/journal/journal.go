@@ -82,10 +82,16 @@ func (j *Journal) ID() string {
 	return j.id
 }
 
+// A Change is one of an object, by its UID.
+type Change struct {
+	After   string `json:"after,omitempty"`   // which change it comes
+	Version int64  `json:"version,omitempty"` // of the schema in which the provider answers
+}
+
 // A Note is about the last change of an object.
 type Note struct {
 	Began    time.Time
-	After    string               // which change it came
+	Change                        // that the answer is to
 	Finished bool                 // there is an answer
 	Answer   *wire.Apply_Response // nil for a process that ended without one
 	Lasting  bool                 // the change is in progress
@@ -93,8 +99,8 @@ type Note struct {
 }
 
 type line struct {
+	Change
 	Began   time.Time `json:"began"`
-	After   string    `json:"after,omitempty"`
 	Answer  []byte    `json:"answer,omitempty"`
 	Ended   bool      `json:"ended,omitempty"`
 	Stopped bool      `json:"stopped,omitempty"`
@@ -106,8 +112,8 @@ func (j *Journal) path(object string) string {
 
 var errInProgress = errors.New("another change of the object is in progress")
 
-// begin notes that a change of an object begins, after another one. end adds the answer, nil for none, and is called once.
-func (j *Journal) begin(object, after string) (end func(answer []byte, stopped bool) error, err error) {
+// begin notes that a change of an object begins. end adds the answer, nil for none, and is called once.
+func (j *Journal) begin(object string, change Change) (end func(answer []byte, stopped bool) error, err error) {
 	file, err := os.OpenFile(j.path(object), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -119,11 +125,11 @@ func (j *Journal) begin(object, after string) (end func(answer []byte, stopped b
 		}
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := errors.Join(file.Truncate(0), add(file, line{Began: began, After: after}), syncFolder(j.folder)); err != nil {
+	if err := errors.Join(file.Truncate(0), add(file, line{Change: change, Began: began}), syncFolder(j.folder)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name())) // nothing was changed
 	}
 	return func(answer []byte, stopped bool) error {
-		return errors.Join(add(file, line{Began: began, After: after, Answer: answer, Ended: true, Stopped: stopped}), file.Close())
+		return errors.Join(add(file, line{Change: change, Began: began, Answer: answer, Ended: true, Stopped: stopped}), file.Close())
 	}, nil
 }
 
@@ -174,7 +180,7 @@ func (j *Journal) Find(object string) (*Note, error) {
 		if err := json.Unmarshal(content, &l); err != nil {
 			return nil, fmt.Errorf("reading the journal %s: %w", file.Name(), err)
 		}
-		note.Began, note.After = l.Began, l.After
+		note.Began, note.Change = l.Began, l.Change
 		if !l.Ended {
 			continue
 		}

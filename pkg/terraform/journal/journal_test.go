@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// noted is what notes say of a change by create.
+var noted = journal.Change{After: "the last", Version: 7}
+
 // create creates a berth for object "uid".
 func create(ctx context.Context, path, folder, notes string) (*plugin.Process, error) {
 	j, err := journal.Open(notes)
@@ -75,7 +78,8 @@ func create(ctx context.Context, path, folder, notes string) (*plugin.Process, e
 		if err != nil {
 			return process, err
 		}
-		if _, err := provider.Apply(ctx, r, plan, "uid", "the last"); err != nil {
+		s.Version = noted.Version
+		if _, err := provider.Apply(ctx, r, plan, "uid", noted.After); err != nil {
 			return process, err
 		}
 	}
@@ -113,7 +117,7 @@ func TestNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		note := find(t, notes)
-		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil || note.After != "the last" {
+		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil || note.Change != noted {
 			t.Errorf("the note is %+v", note)
 		}
 		j, err := journal.Open(notes)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -179,6 +180,13 @@ func forward(from, to stream) error {
 	}
 }
 
+// noted returns the change that a call makes, by its headers.
+func noted(ctx context.Context) (change Change, err error) {
+	change.After = strings.Join(metadata.ValueFromIncomingContext(ctx, wire.HeaderAfter), "")
+	change.Version, err = strconv.ParseInt(strings.Join(metadata.ValueFromIncomingContext(ctx, wire.HeaderVersion), ""), 10, 64)
+	return change, err
+}
+
 // change passes a change on, which continues when the client is gone, and notes it.
 func (p *proxy) change(from grpc.ServerStream, method string) error {
 	request := wire.Message{}
@@ -187,9 +195,10 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	}
 	end := func([]byte, bool) error { return nil }
 	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
-		var err error
-		after := strings.Join(metadata.ValueFromIncomingContext(from.Context(), wire.HeaderAfter), "")
-		end, err = p.journal.begin(objects[0], after)
+		noted, err := noted(from.Context())
+		if err == nil {
+			end, err = p.journal.begin(objects[0], noted)
+		}
 		switch {
 		case errors.Is(err, errInProgress):
 			return status.Error(codes.FailedPrecondition, err.Error())

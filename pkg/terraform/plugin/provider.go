@@ -127,28 +127,6 @@ func (p *Provider) check(all []*wire.Diagnostic) error {
 	return err
 }
 
-// Upgrade returns a stored state in the present form of its type. version is that of the schema with which it was stored.
-func (p *Provider) Upgrade(ctx context.Context, r Resource, version int64, stored []byte) (cty.Value, error) {
-	t := r.Schema.Block.Type()
-	q := question([]byte("upgrade"), []byte(r.Type), strconv.AppendInt(nil, version, 10), stored)
-	if p.answered.has(q) {
-		return p.decode(&wire.DynamicValue{Json: stored}, t)
-	}
-	answer := &wire.UpgradeState_Response{}
-	request := &wire.UpgradeState_Request{TypeName: r.Type, Version: version, RawState: &wire.RawState{Json: stored}}
-	if err := p.Call(ctx, wire.MethodUpgrade, request, answer); err != nil {
-		return cty.NilVal, err
-	}
-	if err := p.check(answer.GetDiagnostics()); err != nil {
-		return cty.NilVal, err
-	}
-	upgraded, err := p.decode(answer.GetUpgradedState(), t)
-	if same, sameErr := decode(&wire.DynamicValue{Json: stored}, t); err == nil && sameErr == nil && len(answer.GetDiagnostics()) == 0 && same.RawEquals(upgraded) {
-		p.answered.add(q)
-	}
-	return upgraded, err
-}
-
 // Read returns the state as it is outside. Its value is null if there is nothing any more.
 func (p *Provider) Read(ctx context.Context, r Resource, of State) (State, error) {
 	current, err := encode(of.Value, r.Schema.Block.Type())
@@ -226,7 +204,7 @@ func (p *Provider) Plan(ctx context.Context, r Resource, prior State, config cty
 
 // Apply does what a plan says. The state is what there is afterwards, also where Diagnostics say that the change failed in part; errors of
 // wire.Unanswered and Unreadable say that it is not known, any other that the call was not made. The journal notes the UID of the object that it
-// is for, and after which change.
+// is for, after which change, and the version of the schema.
 func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object, after string) (State, error) {
 	request, t := &wire.Apply_Request{TypeName: r.Type, PlannedPrivate: plan.private, PlannedIdentity: plan.identity}, r.Schema.Block.Type()
 	var err error
@@ -234,7 +212,9 @@ func (p *Provider) Apply(ctx context.Context, r Resource, plan *Plan, object, af
 		return plan.Prior, err
 	}
 	answer := &wire.Apply_Response{}
-	if err := p.reach(metadata.AppendToOutgoingContext(ctx, wire.HeaderObject, object, wire.HeaderAfter, after), wire.MethodApply, request, answer); err != nil {
+	ctx = metadata.AppendToOutgoingContext(ctx, wire.HeaderObject, object, wire.HeaderAfter, after,
+		wire.HeaderVersion, strconv.FormatInt(r.Schema.Version, 10))
+	if err := p.reach(ctx, wire.MethodApply, request, answer); err != nil {
 		return plan.Prior, err
 	}
 	return p.Applied(r, plan.Prior, answer)
