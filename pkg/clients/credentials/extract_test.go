@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // folders returns a folder that is offered and one that is not.
@@ -57,6 +58,8 @@ func TestSources(t *testing.T) {
 	t.Setenv("BOWLINE_TEST_OTHER", "stolen")
 	env := controlplanetest.New(t, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "api"}, Data: map[string][]byte{"key": []byte("from a secret")},
+	}, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "state"}, Type: meta.SecretTypeState, Data: map[string][]byte{"key": []byte("stolen")},
 	})
 	secrets := newSecrets(t, env, credentials.WithVariables("BOWLINE_TEST_OFFERED", "BOWLINE_TEST_UNSET"), credentials.WithFolders(offered))
 	closed := newSecrets(t, env)
@@ -81,6 +84,7 @@ func TestSources(t *testing.T) {
 		"secret that is missing (R231)": {from: in(env.Namespace, "missing"), fails: "secret " + env.Namespace + "/missing does not exist: create it"},
 		"secret of a missing namespace (R231)": {
 			from: in("lacking", "missing"), fails: `namespace "lacking" of secret lacking/missing does not exist: create both`},
+		"secret with a state":                  {from: in(env.Namespace, "state"), fails: "holds the state of an object"},
 		"no secretRef (R231)":                  {from: source("Secret"), fails: "needs secretRef"},
 		"unknown source (R231)":                {from: source("Letter"), fails: `use "Secret"`},
 		"identity (R231)":                      {from: source("InjectedIdentity")},

@@ -47,6 +47,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
@@ -309,6 +310,8 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 		return c, fmt.Errorf("secret %s does not exist: create it, or correct spec.credentials.secretRef", name)
 	case err != nil:
 		return c, err
+	case secret.Type == meta.SecretTypeState:
+		return c, fmt.Errorf("secret %s holds the state of an object, to which nothing may refer: name another one", name)
 	}
 	c = Credential{Value: secret.Data[ref.Key], Secret: secret.Data, Deleted: secret.DeletionTimestamp != nil}
 	if ref.Key != "" && len(c.Value) == 0 {
