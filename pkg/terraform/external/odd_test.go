@@ -23,6 +23,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -283,6 +284,20 @@ func TestStateOfALaterProvider(t *testing.T) {
 			t.Errorf("its state is %s", after.Data["state"])
 		}
 	})
+}
+
+// What the settings of a type add to the connection Secret is no secret, and errors may name it.
+func TestChosenKeysInErrors(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "reef")
+	s.run()
+	north := s.berth("north", 2)
+	s.create(north)
+	s.ready(north)
+	endpoint, _, _ := kube.NestedString(north.Object, "status", "atProvider", "endpoint")
+	s.faults(map[string]any{"verb": "update", "do": "fail", "message": "cannot reach " + endpoint})
+	s.edit(north, func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
+	s.says(north, "cannot reach "+endpoint)
 }
 
 // The error of a creation repeats a secret that only its answer has.
