@@ -51,16 +51,16 @@ func folders(t *testing.T) (offered, other string) {
 	return offered, other
 }
 
+func secretWith(name string, of corev1.SecretType, key string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: of, Data: map[string][]byte{"key": []byte(key)}}
+}
+
 // Every source, its errors, and everything that a ProviderConfig must not read.
 func TestSources(t *testing.T) {
 	offered, other := folders(t)
 	t.Setenv("BOWLINE_TEST_OFFERED", "from a variable")
 	t.Setenv("BOWLINE_TEST_OTHER", "stolen")
-	env := controlplanetest.New(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "api"}, Data: map[string][]byte{"key": []byte("from a secret")},
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "state"}, Type: meta.SecretTypeState, Data: map[string][]byte{"key": []byte("stolen")},
-	})
+	env := controlplanetest.New(t, secretWith("api", corev1.SecretTypeOpaque, "from a secret"), secretWith("state", meta.SecretTypeState, "stolen"))
 	secrets := newSecrets(t, env, credentials.WithVariables("BOWLINE_TEST_OFFERED", "BOWLINE_TEST_UNSET"), credentials.WithFolders(offered))
 	closed := newSecrets(t, env)
 	file := func(path ...string) xpv1.ProviderCredentials {
