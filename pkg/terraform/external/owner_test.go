@@ -130,6 +130,28 @@ func TestTakeOver_N102(t *testing.T) {
 	})
 }
 
+// An object takes back what another one has handed on to a third one.
+func TestTakeOverOfThird_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		south, west := s.pier("south", meta.GetExternalName(north)), s.pier("west", meta.GetExternalName(north))
+		s.create(south)
+		s.takeOver(south, north)
+		s.create(west)
+		s.takeOver(west, south)
+		s.takeOver(north, west)
+		s.delete(south, west)
+		s.gone(south, west)
+		s.ready(north)
+		if n := len(s.files("pier")); n != 1 {
+			t.Errorf("after the deletion of the others there are %d", n)
+		}
+	})
+}
+
 // takeOver has an object take over what another one has.
 func (s *stage) takeOver(o, from *unstructured.Managed) {
 	s.t.Helper()

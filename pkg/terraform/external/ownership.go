@@ -115,7 +115,7 @@ func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.Stat
 	switch {
 	case err != nil:
 		return c.NoState(), err
-	case owner.UID != "" && !takesOver(mg, owner.UID):
+	case owner.UID != "" && takesOverFrom(mg) != owner.UID:
 		return c.refused(mg, owner)
 	case owner.UID != "":
 		kind := mg.GetObjectKind().GroupVersionKind().Kind
@@ -134,11 +134,13 @@ func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.Stat
 	return s, c.Store.Own(ctx, mg, c.Kind, stored)
 }
 
-// takesOver is true for an object that a person lets take over the external resource of another one, with its UID. Deletions take nothing over,
-// and only an object that may update the resource can label it (N48).
-func takesOver(mg resource.Managed, uid string) bool {
-	return mg.GetAnnotations()[meta.AnnotationKeyTakeOverFrom] == uid && !meta.WasDeleted(mg) &&
-		mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate)
+// takesOverFrom is the UID of the object whose external resource a person lets another one take over, empty for none. Deletions take nothing
+// over, and only an object that may update the resource can label it (N48).
+func takesOverFrom(mg resource.Managed) string {
+	if meta.WasDeleted(mg) || !mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
+		return ""
+	}
+	return mg.GetAnnotations()[meta.AnnotationKeyTakeOverFrom]
 }
 
 // refused is the answer to an object whose external resource another one has: an error, or nothing where the object is being deleted.
@@ -181,7 +183,7 @@ func (c *client) labelledOwner(mg resource.Managed, value cty.Value) state.Owner
 // checkLabel refuses a found resource that has the label of another object, for one that may change it.
 func (c *client) checkLabel(mg resource.Managed, found plugin.State) (plugin.State, error) {
 	owner := c.labelledOwner(mg, found.Value)
-	if onlyObserves(mg) || owner.UID == "" || takesOver(mg, owner.UID) {
+	if onlyObserves(mg) || owner.UID == "" || takesOverFrom(mg) == owner.UID {
 		return found, nil
 	}
 	return c.refused(mg, owner)
@@ -195,8 +197,8 @@ func isTaken(mg resource.Managed, stored *state.State) bool {
 // taken takes back what another object has taken over, if a person permits it, with what only the former state has.
 func (c *client) taken(ctx context.Context, mg resource.Managed, stored *state.State) (plugin.State, error) {
 	switch {
-	case !takesOver(mg, stored.TakenBy.UID):
-		return c.refused(mg, stored.TakenBy)
+	case takesOverFrom(mg) == "":
+		return c.refused(mg, stored.TakenBy) // or to whom that one has handed it on: adopted knows
 	case stored.Empty():
 		return c.imported(ctx, mg)
 	}
