@@ -7,17 +7,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/configuration"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
@@ -37,7 +35,10 @@ func newExport(std command.Streams, folder *datadir.Flag, open inspect.Opener) *
 		Short: "Print objects as Terraform configuration",
 		Long: `Prints for each object of a Terraform kind a resource block, with spec.forProvider as arguments, and an import block with its external name
 as id. Arguments of spec.initProvider are ignored by later plans (lifecycle.ignore_changes). A field that selects the key of a Secret becomes a
-variable; no secret is read. spec.references become expressions if the other object is exported, too. Nothing is changed.
+variable; no secret is read. spec.references become expressions if the other object is exported, too. A ProviderConfig that is not the only one of
+name default becomes a provider alias, and a comment says which. Nothing is changed.
+
+Objects that Terraform would create once more are left out, such as those without an external name.
 
 BINARY is the path of the provider, which is started to read its schemas, and NAME the name of the TerraformProvider here.
 
@@ -106,72 +107,5 @@ func (e *exporter) run(ctx context.Context, objects []*unstructured.Unstructured
 		return err
 	}
 	defer source.CloseAll(sources)
-	all, err := resources(objects, sources)
-	if err != nil {
-		return err
-	}
-	file := hclwrite.NewEmptyFile()
-	for i, r := range all {
-		if i > 0 {
-			file.Body().AppendNewline()
-		}
-		r.write(file.Body(), func(ref map[string]any) *resource { return r.find(ref, all) })
-	}
-	if _, err := std.Out.Write(hclwrite.Format(file.Bytes())); err != nil {
-		return err
-	}
-	for _, r := range all {
-		for _, problem := range r.problems {
-			fmt.Fprintln(std.Err, inspect.Plain(problem))
-		}
-	}
-	return nil
-}
-
-// resources returns the resource of each object, with a name that no other of its type has.
-func resources(objects []*unstructured.Unstructured, sources []*source.Provider) ([]*resource, error) {
-	var all []*resource
-	for _, o := range objects {
-		r := &resource{Unstructured: o}
-		for _, s := range sources {
-			for name, t := range s.Types {
-				if apiVersion, kind := s.Kind(name, o.GetNamespace() != ""); o.GetAPIVersion() == apiVersion && o.GetKind() == kind {
-					r.source, r.of, r.block = s, name, t.Block
-				}
-			}
-		}
-		if r.source == nil {
-			return nil, fmt.Errorf("%s: no provider that is given has kind %s of %s: add --provider NAME=BINARY, where NAME is the first part of the group",
-				r, o.GetKind(), o.GetAPIVersion())
-		}
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	taken := map[string]bool{}
-	for _, r := range all {
-		r.name = identifier(r.GetName())
-		if taken[r.of+"."+r.name] {
-			r.name = identifier(r.GetNamespace() + "_" + r.GetName())
-		}
-		for taken[r.of+"."+r.name] {
-			r.name += "_"
-		}
-		taken[r.of+"."+r.name] = true
-	}
-	return all, nil
-}
-
-// find returns the resource of an item of spec.references.
-func (r *resource) find(ref map[string]any, all []*resource) *resource {
-	text := func(key, otherwise string) string { s, _ := ref[key].(string); return cmp.Or(s, otherwise) }
-	apiVersion, kind := text("apiVersion", r.GetAPIVersion()), text("kind", "")
-	at := inspect.Path(text("namespace", r.GetNamespace()), text("name", ""))
-	for _, other := range all {
-		if other.GetAPIVersion() == apiVersion && other.GetKind() == kind && inspect.Path(other.GetNamespace(), other.GetName()) == at {
-			return other
-		}
-	}
-	return nil
+	return configuration.Print(std.Out, std.Err, objects, sources)
 }
