@@ -16,8 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/configuration"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/folders"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // An exporter says which objects to print as Terraform configuration.
@@ -28,7 +30,7 @@ type exporter struct {
 	all       bool
 }
 
-func newExport(std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
+func newExport(o *controller.Options, std command.Streams, folder *datadir.Flag, open inspect.Opener) *cobra.Command {
 	e := &exporter{}
 	cmd := &cobra.Command{
 		Use:   "export KIND/NAME... | --all",
@@ -40,15 +42,17 @@ name default becomes a provider alias, and a comment says which. Nothing is chan
 
 Objects that Terraform would create once more are left out, such as those without an external name.
 
-BINARY is the path of the provider, which is started to read its schemas, and NAME the name of the TerraformProvider here.
+NAME is the name of a TerraformProvider. BINARY is the path of the provider, which is started to read its schemas. By default it is the one that the
+controllers run, if it is on this machine, too, in the folders of --terraform-plugins or among what the controllers of the data folder downloaded.
 
 Terraform takes over what it imports: pause or delete the objects then, with annotation bowline.dev/orphan-on-delete=true, so that the resources
 stay.`,
 		Example: `  bowline terraform export role.postgresql.tf.bowline.dev/orders --provider postgresql=./terraform-provider-postgresql
-  bowline terraform export --all --provider postgresql=./terraform-provider-postgresql > main.tf && terraform plan`,
+  bowline terraform export --all --provider postgresql > main.tf && terraform plan`,
 	}
 	flags := cmd.Flags()
-	e.providers.AddFlags(flags)
+	e.providers.AddFlags(flags, true)
+	folders.AddFlag(flags, o)
 	e.access.AddFlags(flags)
 	flags.BoolVar(&e.all, "all", false, "export all objects of the providers, in all namespaces unless one is named")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the objects (default: that of the kubeconfig)")
@@ -57,8 +61,9 @@ stay.`,
 			return command.Usagef(cmd, "name objects as KIND/NAME, or all with --all")
 		}
 		if len(e.providers.Paths) == 0 {
-			return command.Usagef(cmd, "name the provider with --provider NAME=BINARY")
+			return command.Usagef(cmd, "name the provider with --provider NAME or --provider NAME=BINARY")
 		}
+		folders.UseDownloads(o, folder)
 		cluster, current, err := open(folder, e.access)
 		if err != nil {
 			return err
@@ -67,7 +72,14 @@ stay.`,
 		if err != nil {
 			return err
 		}
-		return e.run(cmd.Context(), found, std)
+		sources, err := e.providers.Open(cmd.Context(), func(name string) (*source.Provider, error) {
+			return startInstalled(cmd.Context(), o, cluster, name)
+		})
+		if err != nil {
+			return err
+		}
+		defer source.CloseAll(sources)
+		return configuration.Print(std.Out, std.Err, found, sources)
 	}
 	return cmd
 }
@@ -87,7 +99,8 @@ func (e *exporter) find(ctx context.Context, c *inspect.Cluster, current string,
 	}
 	for _, kind := range c.OfRole(inspect.RoleManaged) {
 		provider, _, _ := strings.Cut(kind.Group, ".")
-		known := e.providers.Paths[provider] != "" && kind.Group == kinds.Group(provider, source.Scope(kind.Namespaced))
+		_, named := e.providers.Paths[provider]
+		known := named && kind.Group == kinds.Group(provider, source.Scope(kind.Namespaced))
 		if !known || e.namespace != "" && !kind.Namespaced {
 			continue
 		}
@@ -99,13 +112,4 @@ func (e *exporter) find(ctx context.Context, c *inspect.Cluster, current string,
 		return nil, errors.New("there are no objects of these providers; for those in a cluster use: bowline kubectl get terraform,clusterterraform -A")
 	}
 	return found, nil
-}
-
-func (e *exporter) run(ctx context.Context, objects []*unstructured.Unstructured, std command.Streams) error {
-	sources, err := e.providers.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer source.CloseAll(sources)
-	return configuration.Print(std.Out, std.Err, objects, sources)
 }

@@ -16,18 +16,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/internal/cli/command"
+	"github.com/bowline-dev/bowline/internal/cli/terraform/configuration"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// export exports objects that are not on a server.
-func export(t *testing.T, objects []*unstructured.Unstructured) result {
+// exported exports objects that are not on a server.
+func exported(t *testing.T, objects []*unstructured.Unstructured) result {
 	t.Helper()
-	e := &exporter{providers: source.Flag{Paths: map[string]string{"shoal": mirror.Program(t, "shoal"), "reef": mirror.Program(t, "reef")}}}
+	providers := source.Flag{Paths: map[string]string{"shoal": mirror.Program(t, "shoal"), "reef": mirror.Program(t, "reef")}}
+	sources, err := providers.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.CloseAll(sources)
 	var out, stderr bytes.Buffer
-	failed := e.run(t.Context(), objects, command.Streams{Out: &out, Err: &stderr})
+	failed := configuration.Print(&out, &stderr, objects, sources)
 	if _, diagnostics := hclsyntax.ParseConfig(out.Bytes(), "main.tf", hcl.InitialPos); diagnostics.HasErrors() {
 		t.Errorf("%v in\n%s", diagnostics, out.String())
 	}
@@ -38,7 +43,7 @@ func TestWhatIsImportedCanBeExported(t *testing.T) {
 	t.Parallel()
 	imported := run(t, "", append([]string{"import", harbour}, providers(t)...)...)
 	managed := slices.DeleteFunc(objects(t, imported.out), func(o *unstructured.Unstructured) bool { return o.GetKind() == "Secret" })
-	got := export(t, managed)
+	got := exported(t, managed)
 	if got.failed != nil || got.err != "" {
 		t.Fatal(got.all())
 	}
@@ -47,7 +52,7 @@ func TestWhatIsImportedCanBeExported(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	t.Parallel()
-	got := export(t, objects(t, `
+	got := exported(t, objects(t, `
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1
 kind: Berth
 metadata: {name: 1st.berth, namespace: shop, annotations: {crossplane.io/external-name: 'a"${b}'}}
@@ -136,7 +141,7 @@ metadata: {%sname: b%d, annotations: {crossplane.io/external-name: b}}
 spec: {forProvider: {name: b}, providerConfigRef: %s}
 `, of.group, metadata, i, of.ref))
 	}
-	got := export(t, objects(t, strings.Join(documents, "---\n")))
+	got := exported(t, objects(t, strings.Join(documents, "---\n")))
 	if got.failed != nil || got.err != "" {
 		t.Fatal(got.all())
 	}
@@ -158,7 +163,7 @@ func TestExportLeavesOutWhatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := export(t, objects(t, fmt.Sprintf(`
+			got := exported(t, objects(t, fmt.Sprintf(`
 apiVersion: shoal.tf.bowline.dev/v1alpha1
 kind: Berth
 metadata: {name: b, uid: 1c2d, annotations: {%s}}

@@ -67,7 +67,7 @@ An object is imported by its id. Where the documentation of a resource type name
 		},
 	}
 	flags := cmd.Flags()
-	im.providers.AddFlags(flags)
+	im.providers.AddFlags(flags, false)
 	flags.StringVar(&im.scope, "scope", im.scope, "scope of the objects: "+cluster+" or "+namespaced)
 	flags.StringVarP(&im.namespace, "namespace", "n", "default", "namespace of the objects, or of the Secrets of cluster-scoped ones")
 	flags.BoolVar(&im.withSecrets, "with-secrets", false, "print the secrets of the state, in manifests of Secrets")
@@ -103,7 +103,7 @@ func (im *importer) check() error {
 }
 
 func (im *importer) run(ctx context.Context, s *stored, std command.Streams) error {
-	sources, err := im.providers.Open(ctx)
+	sources, err := im.providers.Open(ctx, nil)
 	if err != nil {
 		return err
 	}

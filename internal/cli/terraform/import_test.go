@@ -95,14 +95,15 @@ func TestImportErrors(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"no provider":                {"{}", nil, "--provider NAME=BINARY"},
-		"another scope":              {"{}", append([]string{"--scope", "world"}, shoal...), `unknown scope "world"`},
-		"another namespace":          {"{}", append([]string{"-n", "a/b"}, shoal...), "cannot be a namespace"},
-		"a provider of a wrong name": {"{}", []string{"--provider", "x_y=z"}, "cannot be the name of a provider"},
-		"a provider that is missing": {"{}", []string{"--provider", "shoal=/nowhere"}, ""},
-		"no state":                   {`{"geheim`, shoal, "is no Terraform state"},
-		"an old state":               {`{"version": 3, "modules": []}`, shoal, "version 3"},
-		"a state without resources":  {`{"version": 4}`, shoal, "no resource to import"},
+		"no provider":                 {"{}", nil, "--provider NAME=BINARY"},
+		"a provider without a binary": {"{}", []string{"--provider", "shoal"}, "it must be NAME=BINARY"},
+		"another scope":               {"{}", append([]string{"--scope", "world"}, shoal...), `unknown scope "world"`},
+		"another namespace":           {"{}", append([]string{"-n", "a/b"}, shoal...), "cannot be a namespace"},
+		"a provider of a wrong name":  {"{}", []string{"--provider", "x_y=z"}, "cannot be the name of a provider"},
+		"a provider that is missing":  {"{}", []string{"--provider", "shoal=/nowhere"}, ""},
+		"no state":                    {`{"geheim`, shoal, "is no Terraform state"},
+		"an old state":                {`{"version": 3, "modules": []}`, shoal, "version 3"},
+		"a state without resources":   {`{"version": 4}`, shoal, "no resource to import"},
 		"a provider that is not given": {stateOf(`provider["example.org/x/sea"]`, "{}"), reef,
 			"shoal_berth.b: no provider is given for resource type shoal_berth of example.org/x/sea: add --provider sea=BINARY; after terraform init it is below .terraform/providers/example.org/x/sea"},
 		"two providers that may be meant": {stateOf(`provider["example.org/x/sea"]`, "{}"),

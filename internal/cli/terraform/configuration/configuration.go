@@ -68,7 +68,7 @@ func resources(objects []*unstructured.Unstructured, sources []*source.Provider)
 			}
 		}
 		if r.source == nil {
-			return nil, fmt.Errorf("%s: no provider that is given has kind %s of %s: add --provider NAME=BINARY, where NAME is the first part of the group",
+			return nil, fmt.Errorf("%s: no provider that is given has kind %s of %s: add --provider NAME, where NAME is the first part of the group",
 				r, o.GetKind(), o.GetAPIVersion())
 		}
 		all = append(all, r)
