@@ -91,10 +91,14 @@ func newReef(t *testing.T) *reef {
 	})
 	config := s.object("ProviderConfig", "default", map[string]any{"configuration": map[string]any{"folder": s.folder}})
 	check(t, s.Client.Create(t.Context(), config))
-	for _, name := range []string{"north", "leaving"} {
+	check(t, s.Client.Create(t.Context(), s.secret("geheim-1")))
+	for _, name := range []string{"north", "leaving", "guarded"} {
 		berth := s.berth(name, 2)
-		if name == "leaving" {
+		switch name {
+		case "leaving":
 			berth.SetFinalizers([]string{"example.org/test"})
+		case "guarded":
+			check(t, unstructured.SetNestedField(berth.Object, s.secretRef(), "spec", "forProvider", "passwordSecretRef"))
 		}
 		check(t, s.Client.Create(t.Context(), berth))
 		s.Eventually(t, "the berth is ready", func(ctx context.Context) error {
@@ -142,6 +146,15 @@ func (s *reef) object(kind, name string, spec map[string]any) *unstructured.Unst
 
 func (s *reef) berth(name string, size int64) *unstructured.Unstructured {
 	return s.object("Berth", s.Prefix+name, map[string]any{"forProvider": map[string]any{"name": name, "size": size}})
+}
+
+// secret is that with the password of the berth guarded.
+func (s *reef) secret(password string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "password"}, Data: map[string][]byte{"key": []byte(password)}}
+}
+
+func (s *reef) secretRef() map[string]any {
+	return map[string]any{"namespace": s.Namespace, "name": "password", "key": "key"}
 }
 
 // creating makes a berth whose creation a journal of other controllers notes.
@@ -248,6 +261,7 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 	for _, file := range []string{"warning", "warning-configure"} {
 		check(t, os.WriteFile(filepath.Join(s.folder, file), []byte("Beware."), 0o600))
 	}
+	t.Run("secrets", func(t *testing.T) { planOfSecrets(t, s, kind) })
 	before := s.everything()
 	for _, tc := range []struct {
 		name, manifest string
@@ -255,7 +269,7 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 		want           []string
 		code           int
 	}{
-		{"all", "", []string{"--all"}, []string{"Delete: " + kind + " " + s.Prefix + "leaving\n", "Objects: 2. To create: 0, to update: 0, to replace: 0, to delete: 1, nothing to do: 1"}, exitOK},
+		{"all", "", []string{"--all"}, []string{"Delete: " + kind + " " + s.Prefix + "leaving\n", "Objects: 3. To create: 0, to update: 1, to replace: 0, to delete: 1, nothing to do: 1"}, exitOK},
 		{"an object", "", []string{kind + "/" + s.Prefix + "north"}, []string{"nothing to do: 1"}, exitOK},
 		{"a creation", manifest("south", "name: south, size: 3"), nil, []string{"Create: " + kind + " " + s.Prefix + "south\n", `name: "south"`, "size: 3"}, exitOK},
 		{"an update", manifest("north", "name: north, size: 3"), nil, []string{"Update: " + kind, "size: 2 -> 3"}, exitOK},
@@ -290,7 +304,7 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 	})
 	t.Run("upgrade check", func(t *testing.T) {
 		code, out := s.run("", "upgrade", "check", "-o", "yaml")
-		if code != exitOK || !strings.Contains(out, "observed: 2") || !strings.Contains(out, "object: "+s.Prefix+"leaving") ||
+		if code != exitOK || !strings.Contains(out, "observed: 3") || !strings.Contains(out, "object: "+s.Prefix+"leaving") ||
 			strings.Contains(out, "definition: berths."+s.of.Name+".tf.bowline.dev\n  message: this program does not have") {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
@@ -302,6 +316,32 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, s.everything()); diff != "" {
 		t.Errorf("plans changed something (-before +after):\n%s", diff)
+	}
+}
+
+// planOfSecrets changes the Secret of the berth guarded, whose password the external system does not return.
+func planOfSecrets(t *testing.T, s *reef, kind string) {
+	plans := func(when, manifest string, args []string, want string) {
+		t.Helper()
+		code, out := s.run(manifest, append([]string{"plan"}, args...)...)
+		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "geheim") {
+			t.Errorf("%s: exit code %d, and no %q in:\n%s", when, code, want, out)
+		}
+	}
+	const field = "\n    passwordSecretRef: (sensitive) -> (sensitive)\n"
+	guarded := []string{kind + "/" + s.Prefix + "guarded"}
+	plans("the Secret of the last pass", "", guarded, "nothing to do: 1")
+	given := s.secret("geheim-1")
+	given.Annotations = map[string]string{"example.org/changed": "true"}
+	check(t, s.Client.Update(t.Context(), given))
+	plans("another version of it", "", guarded, "Update: "+kind+" "+s.Prefix+"guarded"+field)
+	check(t, s.Client.Update(t.Context(), s.secret("geheim-2")))
+	plans("another password", "", guarded, "Update: "+kind+" "+s.Prefix+"guarded"+field)
+	check(t, os.WriteFile(filepath.Join(s.folder, "reef_berth", "b-9.json"), []byte(`{"id": "b-9", "name": "old", "size": 2}`), 0o600))
+	for policy, want := range map[string]string{"Observe": "differs from spec.forProvider in passwordSecretRef:", `"*"`: "Update: " + kind + " " + s.Prefix + "old" + field} {
+		plans("an import with "+policy, fmt.Sprintf("apiVersion: %s.tf.bowline.dev/v1alpha1\nkind: Berth\nmetadata: {name: %sold, annotations: {crossplane.io/external-name: b-9}}\n"+
+			"spec: {managementPolicies: [%s], forProvider: {name: old, size: 2, passwordSecretRef: {namespace: %s, name: password, key: key}}}\n",
+			s.of.Name, s.Prefix, policy, s.Namespace), nil, want)
 	}
 }
 
@@ -337,7 +377,7 @@ func planWithoutABinary(t *testing.T, s *reef) {
 		check(t, s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.of), s.of))
 		s.of.Status.Binary = "/elsewhere/terraform-provider-reef"
 		check(t, s.Client.Status().Update(t.Context(), s.of))
-		if code, out := s.run("", "plan", "--all"); code != exitError || strings.Count(out, "is not on this machine") != 2 {
+		if code, out := s.run("", "plan", "--all"); code != exitError || strings.Count(out, "is not on this machine") != 3 {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 		code, out := s.run("", "upgrade", "check", "-o", "yaml")

@@ -140,7 +140,7 @@ var noSecretKey = regexp.MustCompile(`[^-_a-zA-Z0-9]+`)
 
 // secret returns a reference to a key of the Secret, such as layer.0.token.
 func (d *declarer) secret(at string, v cty.Value) any {
-	key := noSecretKey.ReplaceAllString(at[:len(at)-len(secretSuffix)], ".")
+	key := noSecretKey.ReplaceAllString(at[:len(at)-len(source.SecretSuffix)], ".")
 	for n := 2; slices.Contains(d.keys, key); n++ { // of keys of maps that differ in other characters only
 		key += "." + strconv.Itoa(n)
 	}
@@ -157,9 +157,6 @@ func (d *declarer) secret(at string, v cty.Value) any {
 	}
 	return d.selector(key)
 }
-
-// secretSuffix is the end of the names of fields that select a key of a Secret.
-const secretSuffix = "SecretRef"
 
 // referrer returns what finds references of an instance: the only instance it depends on whose id, or attribute that only the provider
 // chooses, has the value.

@@ -31,6 +31,7 @@ print manifests of such kinds and the Terraform configuration of such objects. T
 		Args: command.Subcommand,
 		RunE: command.ShowHelp,
 	}
-	cmd.AddCommand(newSchema(cmp.Or(o, &controller.Options{}), std, folder, open), newImport(std), newExport(std, folder, open))
+	o = cmp.Or(o, &controller.Options{})
+	cmd.AddCommand(newSchema(o, std, folder, open), newImport(std), newExport(o, std, folder, open))
 	return cmd
 }

@@ -67,7 +67,7 @@ An object is imported by its id. Where the documentation of a resource type name
 		},
 	}
 	flags := cmd.Flags()
-	im.providers.AddFlags(flags)
+	im.providers.AddFlags(flags, false)
 	flags.StringVar(&im.scope, "scope", im.scope, "scope of the objects: "+cluster+" or "+namespaced)
 	flags.StringVarP(&im.namespace, "namespace", "n", "default", "namespace of the objects, or of the Secrets of cluster-scoped ones")
 	flags.BoolVar(&im.withSecrets, "with-secrets", false, "print the secrets of the state, in manifests of Secrets")
@@ -103,7 +103,7 @@ func (im *importer) check() error {
 }
 
 func (im *importer) run(ctx context.Context, s *stored, std command.Streams) error {
-	sources, err := im.providers.Open(ctx)
+	sources, err := im.providers.Open(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,9 @@ func (im *importer) explain(w io.Writer, all []*instance) {
 
   1. Read the manifests, fill in Secrets, and apply them: bowline kubectl apply -f FILE
   2. Review each object. Its status.drift lists fields that differ: bowline kubectl get %[3]s %[4]s%[5]s -o yaml
-  3. When it has condition Synced and no drift, take it from Terraform: terraform state rm ADDRESS
-     and let Bowline manage it: bowline kubectl patch %[3]s %[4]s%[5]s --type merge -p '{"spec":{"managementPolicies":["*"]}}'
+  3. When all have condition Synced, look at what Bowline would change: sed 's/^  - Observe$/  - "*"/' FILE | bowline plan -f -
+     That may be more than the drift of an object that only observes. Correct and apply FILE until the plan has only what you want.
+  4. Take it from Terraform: terraform state rm ADDRESS
+  5. Let Bowline manage it: bowline kubectl patch %[3]s %[4]s%[5]s --type merge -p '{"spec":{"managementPolicies":["*"]}}'
 `, len(all), len(names), kind, names[kind], in)
 }

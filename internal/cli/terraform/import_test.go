@@ -73,10 +73,17 @@ func TestServerAcceptsWhatIsImported(t *testing.T) {
 	}
 }
 
-// state returns a state with one resource.
-func stateOf(provider, instance string) string {
-	return fmt.Sprintf(`{"version": 4, "resources": [{"mode": "managed", "type": "shoal_berth", "name": "b", "provider": %q, "instances": [%s]}]}`,
-		provider, instance)
+// stateOf returns a state with one berth.
+func stateOf(provider, instance string) string { return stateWith(provider, "shoal_berth", instance) }
+
+// stateWith returns a state with a resource of a type in the root module, and one in each of the modules.
+func stateWith(provider, of, instance string, modules ...string) string {
+	var all []string
+	for _, module := range append(modules, "") {
+		all = append(all, fmt.Sprintf(`{"module": %q, "mode": "managed", "type": %q, "name": "b", "provider": %q, "instances": [%s]}`,
+			module, of, provider, instance))
+	}
+	return `{"version": 4, "resources": [` + strings.Join(all, ", ") + "]}"
 }
 
 func TestImportErrors(t *testing.T) {
@@ -88,15 +95,21 @@ func TestImportErrors(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"no provider":                   {"{}", nil, "--provider NAME=BINARY"},
-		"another scope":                 {"{}", append([]string{"--scope", "world"}, shoal...), `unknown scope "world"`},
-		"another namespace":             {"{}", append([]string{"-n", "a/b"}, shoal...), "cannot be a namespace"},
-		"a provider of a wrong name":    {"{}", []string{"--provider", "x_y=z"}, "cannot be the name of a provider"},
-		"a provider that is missing":    {"{}", []string{"--provider", "shoal=/nowhere"}, ""},
-		"no state":                      {`{"geheim`, shoal, "is no Terraform state"},
-		"an old state":                  {`{"version": 3, "modules": []}`, shoal, "version 3"},
-		"a state without resources":     {`{"version": 4}`, shoal, "no resource to import"},
-		"a provider that is not given":  {stateOf(`provider["example.org/x/sea"]`, "{}"), reef, "add --provider sea=BINARY"},
+		"no provider":                 {"{}", nil, "--provider NAME=BINARY"},
+		"a provider without a binary": {"{}", []string{"--provider", "shoal"}, "it must be NAME=BINARY"},
+		"another scope":               {"{}", append([]string{"--scope", "world"}, shoal...), `unknown scope "world"`},
+		"another namespace":           {"{}", append([]string{"-n", "a/b"}, shoal...), "cannot be a namespace"},
+		"a provider of a wrong name":  {"{}", []string{"--provider", "x_y=z"}, "cannot be the name of a provider"},
+		"a provider that is missing":  {"{}", []string{"--provider", "shoal=/nowhere"}, ""},
+		"no state":                    {`{"geheim`, shoal, "is no Terraform state"},
+		"an old state":                {`{"version": 3, "modules": []}`, shoal, "version 3"},
+		"a state without resources":   {`{"version": 4}`, shoal, "no resource to import"},
+		"a provider that is not given": {stateOf(`provider["example.org/x/sea"]`, "{}"), reef,
+			"shoal_berth.b: no provider is given for resource type shoal_berth of example.org/x/sea: add --provider sea=BINARY; after terraform init it is below .terraform/providers/example.org/x/sea"},
+		"two providers that may be meant": {stateOf(`provider["example.org/x/sea"]`, "{}"),
+			append([]string{"--provider", "another=" + mirror.Program(t, "shoal")}, shoal...), "shoal_berth.b: no provider is given"},
+		"a type that the provider does not have": {stateWith(address, "shoal_wreck", "{}", "module.a[0]"), shoal,
+			"module.a[0].shoal_wreck.b and 1 more: the binary of --provider shoal has no resource type shoal_wreck: give that of a version which has it"},
 		"a provider of Terraform 0.12":  {stateOf("provider.shoal", "{}"), shoal, "terraform apply -refresh-only"},
 		"a state of Terraform 0.11":     {stateOf(address, `{"attributes_flat": {"id": "geheim"}}`), shoal, "Terraform 0.11"},
 		"a state of a later schema":     {stateOf(address, `{"schema_version": 99, "attributes": {"id": "geheim"}}`), shoal, "does not accept its state"},

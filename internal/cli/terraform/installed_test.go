@@ -4,6 +4,7 @@
 package terraform
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/providers/terraform/apis"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/crds"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -107,4 +109,29 @@ func TestSchemaOfATerraformProvider(t *testing.T) {
 			t.Error(got.all())
 		}
 	})
+}
+
+func TestExportByName(t *testing.T) {
+	t.Parallel()
+	env := newProviders(t)
+	name, s := install(t, env, "shoal")
+	o := objects(t, fill(s.Manifest("shoal_anchor", env.Namespace), env.Namespace, false))[0]
+	o.SetName(env.Prefix + "a")
+	meta.SetExternalName(o, "a")
+	of := &v1alpha1.TerraformProvider{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TerraformProviderSpec{Path: "shoal", Types: []string{"*"}}}
+	if err := errors.Join(env.Client.Create(t.Context(), o), env.Client.Create(t.Context(), of)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Client.Delete(context.Background(), of) })
+	of.Status.Binary = mirror.Program(t, "shoal")
+	if err := env.Client.Status().Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	got := runOn(t, env, "", "export", "--all", "--provider", name, "--terraform-plugins", mirror.Providers(t))
+	if got.failed != nil || !strings.Contains(got.out, `resource "shoal_anchor"`) {
+		t.Error(got.all())
+	}
+	if got := runOn(t, env, "", "export", "--all", "--provider", name); got.failed == nil || !strings.Contains(got.failed.Error(), "is not run here") {
+		t.Error(got.all())
+	}
 }

@@ -144,11 +144,9 @@ func (r *reading) instances(ctx context.Context, s *stored) []*instance {
 			r.skip(resource.address(nil), "it is a part of Terraform itself")
 			continue
 		}
-		source, err := r.source(parts[1], resource.Type)
-		if err != nil {
-			if !slices.ContainsFunc(r.errs, func(e error) bool { return e.Error() == err.Error() }) {
-				r.errs = append(r.errs, err)
-			}
+		source := r.source(parts[1], resource.Type)
+		if source == nil {
+			r.lacks(parts[1], resource)
 			continue
 		}
 		for _, one := range resource.Instances {
@@ -172,23 +170,54 @@ func (r *reading) skip(address, reason string) {
 	r.skipped = append(r.skipped, address+": "+reason)
 }
 
-// source returns the provider of a resource type: that of the name in the address, else the only one that has the type.
-func (r *reading) source(address, resourceType string) (*source.Provider, error) {
+// source returns the provider of a resource type: that of the name in the address, else the only one that has the type. It is nil for none.
+func (r *reading) source(address, resourceType string) *source.Provider {
 	var having []*source.Provider
 	for _, s := range r.sources {
 		if s.Types[resourceType] == nil {
 			continue
 		}
 		if s.Name == path.Base(address) {
-			return s, nil
+			return s
 		}
 		having = append(having, s)
 	}
 	if len(having) == 1 {
-		return having[0], nil
+		return having[0]
 	}
-	return nil, fmt.Errorf("no provider that is given has the resource types of %s: add --provider %s=BINARY; after terraform init it is below "+
-		".terraform/providers/%[1]s", address, path.Base(address))
+	return nil
+}
+
+// lacks notes that no provider is given for a resource, with others of its type.
+func (r *reading) lacks(provider string, resource storedResource) {
+	for _, err := range r.errs {
+		if known, ok := errors.AsType[*unknownType](err); ok && known.provider == provider && known.of == resource.Type {
+			known.addresses = append(known.addresses, resource.address(nil))
+			return
+		}
+	}
+	given := slices.ContainsFunc(r.sources, func(s *source.Provider) bool { return s.Name == path.Base(provider) })
+	r.errs = append(r.errs, &unknownType{provider, resource.Type, given, []string{resource.address(nil)}})
+}
+
+// An unknownType is the error of resources of a type that the provider which is given for them does not have, or for which none is given.
+type unknownType struct {
+	provider, of string
+	given        bool
+	addresses    []string
+}
+
+func (e *unknownType) Error() string {
+	name, about := path.Base(e.provider), e.addresses[0]
+	if more := len(e.addresses) - 1; more > 0 {
+		about += fmt.Sprintf(" and %d more", more)
+	}
+	if e.given {
+		return fmt.Sprintf("%s: the binary of --provider %s has no resource type %s: give that of a version which has it, or remove the resources from a "+
+			"copy of the state to leave them out, by terraform state rm -state=COPY ADDRESS", about, name, e.of)
+	}
+	return fmt.Sprintf("%s: no provider is given for resource type %s of %s: add --provider %s=BINARY; after terraform init it is below "+
+		".terraform/providers/%[3]s", about, e.of, e.provider, name)
 }
 
 func (r storedResource) address(index any) string {

@@ -84,7 +84,7 @@ func (p *pass) plan(o outcome, rules parameters.Rules) Plan {
 	case !p.observation.ResourceExists:
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
 		return Plan{Action: PlanCreate, Fields: parameters.Shorten(rules.Differences(desired, nil, nil))}
-	case p.observation.ResourceUpToDate && !p.inputs.rotated:
+	case p.observation.ResourceUpToDate && (!p.inputs.rotated || !p.allows(xpv1.ManagementActionUpdate)):
 		return p.unsettled(Plan{Action: PlanNothing})
 	case !p.allows(xpv1.ManagementActionUpdate):
 		return Plan{Action: PlanNothing, Unsettled: true, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
@@ -106,11 +106,19 @@ func (p *pass) unsettled(plan Plan) Plan {
 	return plan
 }
 
-// settled are the differences that an update settles.
+// settled are the differences that an update settles, and the Secrets that it gives to the external system, which may not return their values.
 func (p *pass) settled() (fields []xpv1.FieldDifference) {
 	for _, d := range p.observation.Drift {
 		if !p.observation.ResourceUpToDate && !slices.Contains(p.observation.Fixed, d.Path) {
 			fields = append(fields, d)
+		}
+	}
+	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && p.inputs.rotated {
+		for _, input := range p.inputs.read.versions { // a plan always reads them
+			shown := func(d xpv1.FieldDifference) bool { return d.Path == input.Field || d.Path+"SecretRef" == input.Field }
+			if !slices.Contains(recorder.GetSecretInputs(), input) && !slices.ContainsFunc(p.observation.Drift, shown) {
+				fields = append(fields, xpv1.FieldDifference{Path: input.Field, Desired: "(sensitive)", Observed: "(sensitive)"})
+			}
 		}
 	}
 	return fields

@@ -57,6 +57,15 @@ func TestPlan(t *testing.T) {
 			plan(func(_ *stage, _ managed.Plan, err error) bool {
 				return err != nil && failure.Of(err).Reason == failure.ExternalResourceLost
 			}), permittedByUID, plans(managed.PlanCreate, "", "size")},
+		"a Secret that was changed (N8, P61)": {password("first"), pass, plans(managed.PlanNothing, ""), rotate("second"),
+			plan(func(_ *stage, plan managed.Plan, err error) bool {
+				want := []xpv1.FieldDifference{{Path: "passwordSecretRef", Desired: "(sensitive)", Observed: "(sensitive)"}}
+				return err == nil && plan.Action == managed.PlanUpdate && cmp.Equal(plan.Fields, want)
+			})},
+		"a Secret that an object which only observes does not give (N8, R114)": {size(1), pass, password("first"), allow("Observe"),
+			plan(func(_ *stage, plan managed.Plan, err error) bool {
+				return err == nil && cmp.Equal(plan, managed.Plan{Action: managed.PlanNothing})
+			})},
 		"a deleted object (N8)": {pass, deleted, plans(managed.PlanDelete, "")},
 		"a deleted object that leaves its resource (N8, R57)": {pass,
 			edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),

@@ -8,6 +8,7 @@ package source
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -94,20 +95,47 @@ func Start(ctx context.Context, name, file string) (*Provider, error) {
 	return &Provider{Name: name, Types: schemas.Resources, Process: &plugin.Provider{Process: process, Schemas: schemas}}, nil
 }
 
-// A Flag is the flag --provider.
-type Flag struct{ Paths map[string]string }
-
-// AddFlags registers the flag.
-func (f *Flag) AddFlags(flags *pflag.FlagSet) {
-	flags.StringToStringVar(&f.Paths, "provider", nil, "`NAME=BINARY`: name of a TerraformProvider, and path of its binary here; may be repeated")
-	flags.Lookup("provider").DefValue = ""
+// A Flag is the flag --provider: binaries by the names of TerraformProviders. It implements pflag.Value.
+type Flag struct {
+	Paths     map[string]string // empty for what the control plane has
+	installed bool              // the binary may be left out
 }
 
-// Open starts all providers.
-func (f *Flag) Open(ctx context.Context) ([]*Provider, error) {
+// AddFlags registers the flag. With installed, the binary may be that which the controllers run.
+func (f *Flag) AddFlags(flags *pflag.FlagSet, installed bool) {
+	f.installed = installed
+	usage := "`NAME=BINARY`: name of a TerraformProvider, and path of its binary here; may be repeated"
+	if installed {
+		usage = "`NAME[=BINARY]`: name of a TerraformProvider, and path of its binary here, by default that of the control plane; may be repeated"
+	}
+	flags.Var(f, "provider", usage)
+}
+
+func (*Flag) String() string { return "" }
+
+func (*Flag) Type() string { return "provider" }
+
+func (f *Flag) Set(text string) error {
+	name, path, hasPath := strings.Cut(text, "=")
+	if name == "" || path == "" && (hasPath || !f.installed) {
+		return errors.New("it must be NAME=BINARY")
+	}
+	if f.Paths == nil {
+		f.Paths = map[string]string{}
+	}
+	f.Paths[name] = path
+	return nil
+}
+
+// Open starts all providers. Those without a path are started by their names.
+func (f *Flag) Open(ctx context.Context, start func(name string) (*Provider, error)) ([]*Provider, error) {
 	var all []*Provider
 	for _, name := range slices.Sorted(maps.Keys(f.Paths)) {
-		s, err := Start(ctx, name, f.Paths[name])
+		open := start
+		if path := f.Paths[name]; path != "" {
+			open = func(name string) (*Provider, error) { return Start(ctx, name, path) }
+		}
+		s, err := open(name)
 		if err != nil {
 			CloseAll(all)
 			return nil, err

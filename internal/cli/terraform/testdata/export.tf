@@ -1,3 +1,5 @@
+# Provider configuration shoal.deep-sea stands for ProviderConfig deep-sea.
+
 resource "reef_berth" "quay" {
   name = "quay"
   labels = [{

@@ -1,3 +1,5 @@
+# Provider configuration shoal.my_config stands for ClusterProviderConfig my.config.
+
 resource "reef_berth" "r" {
   name = "r"
   labels = [{
@@ -37,6 +39,11 @@ import {
 
 resource "shoal_berth" "_1st_berth" {
   name = "no name"
+}
+
+import {
+  to = shoal_berth._1st_berth
+  id = "b"
 }
 
 resource "shoal_berth" "shop_1st_berth" {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package terraform
+package configuration
 
 import (
 	"fmt"
@@ -50,8 +50,21 @@ func (r *resource) tree(name string) map[string]any {
 	return tree
 }
 
+// unknown returns why the external resource of the object may exist without a known import id, empty if it does not.
+func (r *resource) unknown() string {
+	switch name := meta.GetExternalName(r); {
+	case meta.ExternalCreateIncomplete(r):
+		return "its creation has not ended, or was interrupted: export it when it is ready; bowline why says what it waits for"
+	case name == "":
+		return "it has no external name yet: wait until it has, and export it then"
+	case name == string(r.GetUID()):
+		return "its external name is its UID, since the resource type has no id: write its blocks by hand, with the import id that the provider documents"
+	}
+	return ""
+}
+
 // write writes the block of the resource, the one that imports it, and variables for its secrets.
-func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *resource) {
+func (r *resource) write(file *hclwrite.Body, alias string, find func(ref map[string]any) *resource) {
 	r.variables = hclwrite.NewEmptyFile().Body()
 	r.findReferences(find)
 	declared, initial := r.tree("forProvider"), r.tree("initProvider")
@@ -60,8 +73,8 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 		r.problem("what does not fit the schema of the binary is left out: %v", err)
 	}
 	body := file.AppendNewBlock("resource", []string{r.of, r.name}).Body()
-	if config := inspect.Text(r.Unstructured, "spec", "providerConfigRef", "name"); config != "" && config != "default" {
-		body.SetAttributeTraversal("provider", traversal(r.source.Name, identifier(config)))
+	if alias != "" {
+		body.SetAttributeTraversal("provider", traversal(r.source.Name, alias))
 	}
 	r.body(body, r.block, both, "")
 	var ignored []hclwrite.Tokens
@@ -73,14 +86,10 @@ func (r *resource) write(file *hclwrite.Body, find func(ref map[string]any) *res
 	if len(ignored) > 0 {
 		body.AppendNewBlock("lifecycle", nil).Body().SetAttributeRaw("ignore_changes", hclwrite.TokensForTuple(ignored))
 	}
-	if id := meta.GetExternalName(r); id != "" {
-		file.AppendNewline()
-		block := file.AppendNewBlock("import", nil).Body()
-		block.SetAttributeTraversal("to", traversal(r.of, r.name))
-		block.SetAttributeValue("id", cty.StringVal(id))
-	} else {
-		r.problem("it has no external name yet, so that Terraform would create another one: wait until it has, and export it then")
-	}
+	file.AppendNewline()
+	block := file.AppendNewBlock("import", nil).Body()
+	block.SetAttributeTraversal("to", traversal(r.of, r.name))
+	block.SetAttributeValue("id", cty.StringVal(meta.GetExternalName(r)))
 	file.AppendUnstructuredTokens(r.variables.BuildTokens(nil))
 }
 
@@ -188,7 +197,7 @@ func (r *resource) variable(f source.Field, value any, at string) hclwrite.Token
 	if namespace == "" {
 		namespace = r.GetNamespace()
 	}
-	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, secretSuffix))
+	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, source.SecretSuffix))
 	r.variables.AppendNewline()
 	body := r.variables.AppendNewBlock("variable", []string{name}).Body()
 	body.SetAttributeValue("description", cty.StringVal(fmt.Sprintf("Key %s of Secret %s", text("key"), inspect.Path(namespace, text("name")))))
