@@ -272,6 +272,7 @@ func TestPlanOfTerraformKinds(t *testing.T) {
 		{"all", "", []string{"--all"}, []string{"Delete: " + kind + " " + s.Prefix + "leaving\n", "Objects: 3. To create: 0, to update: 1, to replace: 0, to delete: 1, nothing to do: 1"}, exitOK},
 		{"an object", "", []string{kind + "/" + s.Prefix + "north"}, []string{"nothing to do: 1"}, exitOK},
 		{"a creation", manifest("south", "name: south, size: 3"), nil, []string{"Create: " + kind + " " + s.Prefix + "south\n", `name: "south"`, "size: 3"}, exitOK},
+		{"a creation that the provider refuses", manifest("south", "name: south, size: 2.5"), nil, []string{"size", "errors: 1"}, exitError},
 		{"an update", manifest("north", "name: north, size: 3"), nil, []string{"Update: " + kind, "size: 2 -> 3"}, exitOK},
 		{"a replacement", manifest("north", "name: south, size: 2"), nil, []string{"Blocked: " + kind, "name cannot be changed", "blocked: 1"}, exitOK},
 		{"a deletion", "", []string{"--delete", kind + "/" + s.Prefix + "north"}, []string{"Delete: " + kind + " " + s.Prefix + "north"}, exitOK},

@@ -134,6 +134,11 @@ type SecretInputUser interface {
 	UseSecretInputs(values map[string][]byte)
 }
 
+// A CreationChecker is a client that knows beforehand why a creation would be refused, for plans. It changes nothing.
+type CreationChecker interface {
+	CheckCreation(ctx context.Context, mg resource.Managed) error
+}
+
 // A PollIntervalChooser is a client that knows how often its external resources are to be observed, for example from its
 // ProviderConfig. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on the object wins.
 type PollIntervalChooser interface {

@@ -58,6 +58,11 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 		return Plan{}, r.redact(detached, p, o.Err)
 	}
 	plan, secrets := p.plan(o, r.parameters), r.secretsOfPass(detached, p)
+	if checker, can := optional[CreationChecker](p.external); can && plan.Action == PlanCreate {
+		if err := checker.CheckCreation(ctx, p.managed); err != nil {
+			return Plan{}, r.redact(detached, p, callFailed("creating", err))
+		}
+	}
 	plan.Message, plan.Fields = redact.Text(plan.Message, secrets), redact.Fields(plan.Fields, secrets)
 	return plan, nil
 }

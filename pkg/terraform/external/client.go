@@ -169,15 +169,11 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err := c.deletePart(ctx, mg); err != nil {
 		return created, err
 	}
-	config, err := c.config(mg, cty.NullVal(c.Schema.Block.Type()))
+	plan, err := c.planCreation(ctx, mg)
 	if err != nil {
 		return created, err
 	}
-	plan, err := c.Client.Plan(ctx, c.Resource, c.NoState(), config)
-	if err != nil {
-		return created, called("planning", err)
-	}
-	note, err := c.noteOfCreation(ctx, mg, config)
+	note, err := c.noteOfCreation(ctx, mg, plan.Config)
 	if err != nil {
 		return created, err
 	}
@@ -190,6 +186,21 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	}
 	meta.SetExternalName(mg, c.nameOf(mg, made.Value))
 	return managed.ExternalCreation{ConnectionDetails: c.connection(made.Value)}, nil
+}
+
+func (c *client) planCreation(ctx context.Context, mg resource.Managed) (*plugin.Plan, error) {
+	config, err := c.config(mg, cty.NullVal(c.Schema.Block.Type()))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := c.Client.Plan(ctx, c.Resource, c.NoState(), config)
+	return plan, called("planning", err)
+}
+
+// CheckCreation returns what the provider refuses of a creation beforehand: schemas do not express all of its rules.
+func (c *client) CheckCreation(ctx context.Context, mg resource.Managed) error {
+	_, err := c.planCreation(ctx, mg)
+	return err
 }
 
 // deletePart deletes what an earlier creation made in part. What remains of it is not to be forgotten, so that the outcome of the creation
