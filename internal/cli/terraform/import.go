@@ -239,9 +239,10 @@ func (im *importer) explain(w io.Writer, all []*instance) {
 
   1. Read the manifests, fill in Secrets, and apply them: bowline kubectl apply -f FILE
   2. Review each object. Its status.drift lists fields that differ: bowline kubectl get %[3]s %[4]s%[5]s -o yaml
-  3. When all have condition Synced, look at what Bowline would change: sed 's/^  - Observe$/  - "*"/' FILE | bowline plan -f -
-     That may be more than the drift of an object that only observes. Correct and apply FILE until the plan has only what you want.
-  4. Take it from Terraform: terraform state rm ADDRESS
-  5. Let Bowline manage it: bowline kubectl patch %[3]s %[4]s%[5]s --type merge -p '{"spec":{"managementPolicies":["*"]}}'
+  3. When all have condition Synced, look at what Bowline would change if it managed them:
+     sed 's/^  - Observe$/  - "*"/' FILE > managed.yaml; bowline plan -f managed.yaml
+     That may be more than the drift of an object that only observes. Correct managed.yaml until the plan has only what you want.
+  4. Take them from Terraform: terraform state rm ADDRESS
+  5. Let Bowline manage them: bowline kubectl apply -f managed.yaml
 `, len(all), len(names), kind, names[kind], in)
 }
