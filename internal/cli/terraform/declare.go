@@ -13,6 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
@@ -140,7 +141,7 @@ var noSecretKey = regexp.MustCompile(`[^-_a-zA-Z0-9]+`)
 
 // secret returns a reference to a key of the Secret, such as layer.0.token.
 func (d *declarer) secret(at string, v cty.Value) any {
-	key := noSecretKey.ReplaceAllString(at[:len(at)-len(source.SecretSuffix)], ".")
+	key := noSecretKey.ReplaceAllString(at[:len(at)-len(parameters.SecretSuffix)], ".")
 	for n := 2; slices.Contains(d.keys, key); n++ { // of keys of maps that differ in other characters only
 		key += "." + strconv.Itoa(n)
 	}

@@ -152,8 +152,11 @@ spec: {forProvider: {name: b}, providerConfigRef: %s}
 func TestExportLeavesOutWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	const pending, later = "crossplane.io/external-create-pending: '2026-01-02T03:04:05Z'", "'2026-01-02T03:04:06Z'"
+	const deleted = `}, deletionTimestamp: "2026-01-02T03:04:05Z", labels: {a: b`
 	for name, tc := range map[string]struct{ annotations, reason string }{
 		"known":                  {"crossplane.io/external-name: berth-1", ""},
+		"being deleted":          {"crossplane.io/external-name: berth-1" + deleted, "it is being deleted with its external resource"},
+		"being deleted alone":    {"crossplane.io/external-name: berth-1, bowline.dev/orphan-on-delete: 'true'" + deleted, ""},
 		"created":                {"crossplane.io/external-name: berth-1, " + pending + ", crossplane.io/external-create-succeeded: " + later, ""},
 		"not created":            {"", "it has no external name yet"},
 		"its creation failed":    {pending + ", crossplane.io/external-create-failed: " + later, "it has no external name yet"},

@@ -94,11 +94,6 @@ func (im *importer) check() error {
 	if problems := validation.IsDNS1123Label(im.namespace); len(problems) > 0 {
 		return fmt.Errorf("%q cannot be a namespace: %s", im.namespace, strings.Join(problems, "; "))
 	}
-	for name := range im.providers.Paths {
-		if err := source.CheckName(name); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -36,8 +36,8 @@ const (
 	shortestLine   = 16 // of a secret with several, such as a key in PEM, that is looked for by itself
 )
 
-// hidden replaces a secret.
-const hidden = "(sensitive)"
+// Hidden replaces a secret.
+const Hidden = "(sensitive)"
 
 // Lengths in bytes of the text of an error. What is added to one that was shortened has room.
 const (
@@ -97,7 +97,7 @@ func Text(text string, secrets [][]byte) string {
 	}
 	for _, spelling := range spelled(secrets, len(text)) {
 		if len(spelling) >= shortestInWord {
-			text = strings.ReplaceAll(text, spelling, hidden)
+			text = strings.ReplaceAll(text, spelling, Hidden)
 		} else {
 			text = replaceWord(text, spelling)
 		}
@@ -125,7 +125,7 @@ func replaceWord(text, secret string) string {
 			begin = at + 1
 			continue
 		}
-		safe.WriteString(text[begin:at] + hidden)
+		safe.WriteString(text[begin:at] + Hidden)
 		begin = at + len(secret)
 	}
 }
@@ -213,7 +213,7 @@ func end(text string, secrets [][]byte) string {
 	if longest == 0 {
 		return text
 	}
-	return shown[:len(shown)-longest] + hidden + "…"
+	return shown[:len(shown)-longest] + Hidden + "…"
 }
 
 // beginnings cuts long secrets so that the first n bytes of each spelling stay as they are: base64 in base64 spells nine bytes at a time,

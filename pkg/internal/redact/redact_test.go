@@ -82,7 +82,7 @@ func TestCutOffSecrets(t *testing.T) {
 	for _, once := range spellings(long) {
 		for _, twice := range spellings(once) {
 			for n := shortestSecret; n < 120; n += 13 {
-				if got := end(twice[:n]+"…", [][]byte{[]byte(long)}); got != hidden+"…" {
+				if got := end(twice[:n]+"…", [][]byte{[]byte(long)}); got != Hidden+"…" {
 					t.Fatalf("the first %d bytes of %.60q... become %q", n, twice, got)
 				}
 			}
@@ -178,7 +178,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, secret, before, after string, inner, outer byte) {
 		secret = strings.TrimSpace(secret)
 		i, o := int(inner)%len(encodings), int(outer)%10
-		if len(secret) < shortestInWord || strings.Contains(hidden, secret) {
+		if len(secret) < shortestInWord || strings.Contains(Hidden, secret) {
 			return
 		}
 		text := before + encodings[o](encodings[i](secret)) + after

@@ -266,6 +266,9 @@ func withoutOwnership(list []any) []any {
 	return slices.DeleteFunc(slices.Clone(list), isOwnershipTag)
 }
 
+// SecretSuffix is the end of the names of fields that select a key of a Secret (P60).
+const SecretSuffix = "SecretRef"
+
 // SecretReferences returns the references to keys of Secrets by path: fields named <field>SecretRef, at any depth, with a name,
 // a key and at most a namespace (P60).
 func SecretReferences(tree map[string]any) map[string]xpv1.SecretKeySelector {
@@ -276,7 +279,7 @@ func SecretReferences(tree map[string]any) map[string]xpv1.SecretKeySelector {
 
 func findSecretReferences(at path, value any, found map[string]xpv1.SecretKeySelector) {
 	for name, field := range object(value) {
-		if ref, ok := secretKeySelector(field); ok && strings.HasSuffix(name, "SecretRef") {
+		if ref, ok := secretKeySelector(field); ok && strings.HasSuffix(name, SecretSuffix) {
 			found[at.field(name).exact] = ref
 			continue
 		}
@@ -299,7 +302,7 @@ func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
 // R170, P60).
 func isReferenceField(name string, value any) bool {
 	switch {
-	case strings.HasSuffix(name, "SecretRef"):
+	case strings.HasSuffix(name, SecretSuffix):
 		_, ok := value.(map[string]any)
 		return ok
 	case strings.HasSuffix(name, "Ref"):

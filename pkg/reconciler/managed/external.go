@@ -28,7 +28,8 @@ type TypedExternalConnecter[T resource.Managed] interface {
 // (A54). Its methods set conditions and status on the managed resource in memory; the reconciler stores them.
 //
 // What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser,
-// OneTimeAnswerer, TypedCreateFinder, SecretInputUser, ConnectionDetailsUser, CredentialRotator, SecretKeeper, PollIntervalChooser, AdoptionRuler.
+// OneTimeAnswerer, TypedCreateFinder, SecretInputUser, ConnectionDetailsUser, CredentialRotator, SecretKeeper, PollIntervalChooser, AdoptionRuler,
+// CreationChecker.
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)

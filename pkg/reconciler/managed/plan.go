@@ -58,11 +58,6 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 		return Plan{}, r.redact(detached, p, o.Err)
 	}
 	plan, secrets := p.plan(o, r.parameters), r.secretsOfPass(detached, p)
-	if checker, can := optional[CreationChecker](p.external); can && plan.Action == PlanCreate {
-		if err := checker.CheckCreation(ctx, p.managed); err != nil {
-			return Plan{}, r.redact(detached, p, callFailed("creating", err))
-		}
-	}
 	plan.Message, plan.Fields = redact.Text(plan.Message, secrets), redact.Fields(plan.Fields, secrets)
 	return plan, nil
 }
@@ -73,7 +68,22 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
 		return append(steps, r.awaitFinalizers, r.connect, r.recover, r.observe)
 	}
-	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own)
+	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own, r.checkCreation)
+}
+
+// checkCreation asks a client that knows it whether the creation that is planned would be refused.
+func (r *Reconciler) checkCreation(ctx context.Context, p *pass) outcome {
+	checker, can := optional[CreationChecker](p.external)
+	if !can || p.observation.ResourceExists || !p.allows(xpv1.ManagementActionCreate) {
+		return flow.Next()
+	}
+	check := func(ctx context.Context, mg resource.Managed) (bool, error) {
+		return true, checker.CheckCreation(ctx, mg)
+	}
+	if _, err := read(ctx, r, verbObserve, p, check); err != nil {
+		return failed(ReasonCannotCreate, callFailed("creating", err))
+	}
+	return flow.Next()
 }
 
 // plan returns what create, update and delete would do after the observation of a pass that ended well.
@@ -111,19 +121,31 @@ func (p *pass) unsettled(plan Plan) Plan {
 	return plan
 }
 
-// settled are the differences that an update settles, and the Secrets that it gives to the external system, which may not return their values.
+// settled are the differences that an update settles, with the Secrets that it gives to the external system.
 func (p *pass) settled() (fields []xpv1.FieldDifference) {
 	for _, d := range p.observation.Drift {
 		if !p.observation.ResourceUpToDate && !slices.Contains(p.observation.Fixed, d.Path) {
 			fields = append(fields, d)
 		}
 	}
-	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && p.inputs.rotated {
-		for _, input := range p.inputs.read.versions { // a plan always reads them
-			shown := func(d xpv1.FieldDifference) bool { return d.Path == input.Field || d.Path+"SecretRef" == input.Field }
-			if !slices.Contains(recorder.GetSecretInputs(), input) && !slices.ContainsFunc(p.observation.Drift, shown) {
-				fields = append(fields, xpv1.FieldDifference{Path: input.Field, Desired: "(sensitive)", Observed: "(sensitive)"})
-			}
+	return append(fields, p.rotatedInputs()...)
+}
+
+// rotatedInputs are the fields with other Secrets than the external system was given last. Those that it returns are in the observation.
+func (p *pass) rotatedInputs() (fields []xpv1.FieldDifference) {
+	recorder, ok := p.managed.(resource.SecretInputRecorder)
+	if !ok || !p.inputs.rotated {
+		return nil
+	}
+	given, now := recorder.GetSecretInputs(), p.inputs.read.versions // a plan always reads them
+	named := map[string]bool{}
+	for _, d := range p.observation.Drift {
+		named[d.Path], named[d.Path+parameters.SecretSuffix] = true, true
+	}
+	for _, input := range slices.Concat(now, given) { // those that were given and are declared no more, too
+		if slices.Contains(given, input) != slices.Contains(now, input) && !named[input.Field] {
+			fields = append(fields, xpv1.FieldDifference{Path: input.Field, Desired: redact.Hidden, Observed: redact.Hidden})
+			named[input.Field] = true
 		}
 	}
 	return fields

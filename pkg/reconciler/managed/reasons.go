@@ -163,7 +163,7 @@ func Reasons() []event.Explanation {
 			"Copy the keys that the message names from a Secret that has them, or reset them in the external system and add them. "+
 				"To do without them, remove the annotation bowline.dev/created-connection-keys."),
 		event.Explain(ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",
-			"See status.drift. Permit Update if it is not permitted. Otherwise no update lasts: declare what is there, or move it to initProvider."),
+			"See status.drift. Permit Update if it is not permitted. Otherwise no update removes the difference: declare what is there, or move the field to initProvider."),
 		event.Explain(ReasonDisorder, "The external resource is deleted although objects that depend on it still exist: waiting for them took too long or cannot end.",
 			"Check the objects that the message names. The external system may refuse the deletion until they are deleted."),
 		event.Explain(ReasonIgnored, "An annotation or setting has a value without effect, such as \"TRUE\" where only \"true\" pauses. All else is done.",

@@ -66,7 +66,7 @@ func (c *client) OneTimeKeys() []string { return nil }
 func (c *client) SecretValues() [][]byte {
 	values := slices.Clone(c.Lease.SecretValues()) // which all passes share
 	for _, answer := range append(c.Client.Answers(), c.found.Value) {
-		values = slices.AppendSeq(values, maps.Values(c.secretsOf(answer)))
+		values = slices.AppendSeq(values, maps.Values(c.texts(answer)))
 	}
 	return values
 }
@@ -369,11 +369,11 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 
 // connection returns the connection details of a value: its secrets, and what the settings of the type choose.
 func (c *client) connection(value cty.Value) map[string][]byte {
-	return c.secretsOf(value, c.settings.Load().ConnectionKeys...)
+	return c.texts(value, c.settings.Load().ConnectionKeys...)
 }
 
-// secretsOf returns the secrets of a value, and what is below other keys.
-func (c *client) secretsOf(value cty.Value, also ...string) map[string][]byte {
+// texts returns the secrets of a value, and what is below other keys.
+func (c *client) texts(value cty.Value, also ...string) map[string][]byte {
 	if value == cty.NilVal || value.IsNull() {
 		return nil
 	}

@@ -78,12 +78,12 @@ func (s *stage) settle(o *unstructured.Managed, id string) {
 	})
 }
 
-// note writes a note of the journal, with an answer to a change of an object.
-func (s *stage) note(of *unstructured.Managed, after string, answer *wire.Apply_Response) {
+// note writes a note of the journal, with an answer to a change of an object. version is that of the schema, nil if it is not known.
+func (s *stage) note(of *unstructured.Managed, after string, version *int64, answer *wire.Apply_Response) {
 	s.t.Helper()
 	encoded, err := proto.Marshal(answer)
 	s.must(err)
-	line, err := json.Marshal(map[string]any{"began": time.Now().Add(-time.Hour), "after": after, "answer": encoded, "ended": true})
+	line, err := json.Marshal(map[string]any{"began": time.Now().Add(-time.Hour), "after": after, "version": version, "answer": encoded, "ended": true})
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(s.notes, string(of.GetUID())+".change"), append(line, '\n'), 0o600))
 }
@@ -116,7 +116,7 @@ func TestNoteOfAnEarlierChange_N101(t *testing.T) {
 		s.ready(north)
 		id := meta.GetExternalName(north)
 		stop()
-		s.note(north, "another", &wire.Apply_Response{NewState: &wire.DynamicValue{Json: s.value(north, map[string]any{"id": "berth-stale", "password": "stale"})}})
+		s.note(north, "another", nil, &wire.Apply_Response{NewState: &wire.DynamicValue{Json: s.value(north, map[string]any{"id": "berth-stale", "password": "stale"})}})
 		defer s.run()()
 		s.polls(3)
 		s.ready(north)
@@ -127,26 +127,45 @@ func TestNoteOfAnEarlierChange_N101(t *testing.T) {
 	})
 }
 
-// The journal has an answer of an earlier version of the provider, in the form that its schema had then.
-func TestNoteOfAnEarlierProvider(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, "reef", "upgraded")
-	stop := s.run()
-	s.faults(lostAnswer)
-	north := s.object("Upgraded", "north", map[string]any{"forProvider": map[string]any{"name": "north", "sizeGb": int64(10)}})
-	s.create(north)
-	s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
-	stop()
-	id := slices.Collect(maps.Keys(s.files("upgraded")))[0]
-	former := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "name": cty.StringVal("north"), "size": cty.StringVal("10GB")})
-	encoded, err := msgpack.Marshal(former, former.Type())
-	s.must(err)
-	s.note(north, string(s.stored(north).Data["change"]), &wire.Apply_Response{NewState: &wire.DynamicValue{Msgpack: encoded}})
-	s.faults()
-	s.run()
-	s.ready(north)
-	if value := s.value(north, nil); !bytes.Contains(value, []byte(`"size_gb":10`)) || len(s.files("upgraded")) != 1 {
-		t.Errorf("its state is %s, and there are %v", value, s.files("upgraded"))
+// The journal has an answer of another version of the provider, or does not know of which.
+func TestNoteOfAnotherProvider(t *testing.T) {
+	former, present := cty.StringVal("10GB"), cty.NumberIntVal(10)
+	for name, tc := range map[string]struct {
+		version   *int64
+		attribute string
+		size      cty.Value
+		fails     bool
+	}{
+		"an earlier one": {new(int64(0)), "size", former, false},
+		"the same":       {new(int64(1)), "size_gb", present, false},
+		"unknown":        {nil, "size_gb", present, false},
+		"a later one":    {new(int64(2)), "size_gib", present, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "reef", "upgraded")
+			stop := s.run()
+			s.faults(lostAnswer)
+			north := s.object("Upgraded", "north", map[string]any{"forProvider": map[string]any{"name": "north", "sizeGb": int64(10)}})
+			s.create(north)
+			s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
+			stop()
+			id := slices.Collect(maps.Keys(s.files("upgraded")))[0]
+			answer := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "name": cty.StringVal("north"), tc.attribute: tc.size})
+			encoded, err := msgpack.Marshal(answer, answer.Type())
+			s.must(err)
+			s.note(north, string(s.stored(north).Data["change"]), tc.version, &wire.Apply_Response{NewState: &wire.DynamicValue{Msgpack: encoded}})
+			s.faults()
+			s.run()
+			if tc.fails {
+				s.says(north, "the answer to a change was written by a later version of the provider")
+				return
+			}
+			s.ready(north)
+			if value := s.value(north, nil); !bytes.Contains(value, []byte(`"size_gb":10`)) || len(s.files("upgraded")) != 1 {
+				t.Errorf("its state is %s, and there are %v", value, s.files("upgraded"))
+			}
+		})
 	}
 }
 
@@ -159,7 +178,7 @@ func TestUnreadableNote(t *testing.T) {
 		s.create(north)
 		s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
 		stop()
-		s.note(north, string(s.stored(north).Data["change"]), &wire.Apply_Response{NewState: &wire.DynamicValue{Json: []byte(`{"strange":true}`)}})
+		s.note(north, string(s.stored(north).Data["change"]), nil, &wire.Apply_Response{NewState: &wire.DynamicValue{Json: []byte(`{"strange":true}`)}})
 		defer s.run()()
 		s.says(north, "cannot be read")
 		id := slices.Collect(maps.Keys(s.files("beacon")))[0]

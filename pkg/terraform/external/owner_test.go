@@ -132,7 +132,8 @@ func TestTakeOver_N102(t *testing.T) {
 
 // An object takes back what another one has handed on to a third one.
 func TestTakeOverOfThird_N102(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
+	eachCase(t, map[string]external.TypeSettings{"by state": {}, "by label": {Ownership: "tags"}}, func(t *testing.T, s *stage, tc external.TypeSettings) {
+		s.settings = tc
 		s.run()
 		north := s.pier("north", "")
 		s.create(north)

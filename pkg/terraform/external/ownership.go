@@ -198,7 +198,7 @@ func isTaken(mg resource.Managed, stored *state.State) bool {
 func (c *client) taken(ctx context.Context, mg resource.Managed, stored *state.State) (plugin.State, error) {
 	switch {
 	case takesOverFrom(mg) == "":
-		return c.refused(mg, stored.TakenBy) // or to whom that one has handed it on: adopted knows
+		return c.refused(mg, stored.TakenBy) // adopted checks who has it now, which may be a third object
 	case stored.Empty():
 		return c.imported(ctx, mg)
 	}

@@ -81,7 +81,7 @@ func renamed(mg resource.Managed, stored *state.State) error {
 
 // upgraded returns a stored state in the present form of its type.
 func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.State, error) {
-	if err := c.checkVersion(stored.SchemaVersion); err != nil {
+	if err := c.checkVersion("state", stored.SchemaVersion); err != nil {
 		return c.NoState(), err
 	}
 	value, err := c.Client.Upgrade(ctx, c.Resource, stored.SchemaVersion, stored.Value)
@@ -89,12 +89,12 @@ func (c *client) upgraded(ctx context.Context, stored *state.State) (plugin.Stat
 }
 
 // checkVersion refuses what a later provider wrote, which this one may misread.
-func (c *client) checkVersion(version int64) error {
+func (c *client) checkVersion(what string, version int64) error {
 	if version <= c.Schema.Version {
 		return nil
 	}
-	return failure.Terminal(failure.New(failure.InvalidSettings, fmt.Sprintf("the state was written by a later version of the provider, in "+
-		"version %d of %s, and this one has version %d: use the later provider again", version, c.Name, c.Schema.Version)))
+	return failure.Terminal(failure.New(failure.InvalidSettings, fmt.Sprintf("the %s was written by a later version of the provider, in "+
+		"version %d of %s, and this one has version %d: use the later provider again", what, version, c.Name, c.Schema.Version)))
 }
 
 // imported looks an external resource up by the external name, for an object without a state, and stores what it finds.
@@ -172,12 +172,12 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 			return err
 		}
 	}
-	after, err := c.answered(ctx, prior, note)
+	after, err := c.resultOf(ctx, prior, note)
 	_, unreadable := errors.AsType[*plugin.Unreadable](err)
 	_, answered := errors.AsType[plugin.Diagnostics](err)
 	switch {
 	case err != nil && !unreadable && !answered: // the note stays
-		return called("upgrading the answer to a change of", err)
+		return err
 	case unreadable && creates && meta.ExternalCreateIncomplete(mg): // the note is all that says what exists, until a person has looked
 		return c.interrupted("its answer, which is in the journal, cannot be read", err)
 	case unreadable:
@@ -189,14 +189,18 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	return c.save(ctx, mg, name, after, creates, err != nil)
 }
 
-// answered returns the result of a change that the journal has the answer to, in the present form of the type.
-func (c *client) answered(ctx context.Context, prior plugin.State, note *journal.Note) (plugin.State, error) {
-	if err := c.checkVersion(note.Version); err != nil {
-		return prior, err
-	}
-	answer, err := c.Client.UpgradeAnswer(ctx, c.Resource, note.Version, note.Answer)
-	if err != nil {
-		return prior, err
+// resultOf returns the result of a change by its answer in the journal, in the present form of the type.
+func (c *client) resultOf(ctx context.Context, prior plugin.State, note *journal.Note) (plugin.State, error) {
+	answer := note.Answer
+	if note.Version != nil {
+		if err := c.checkVersion("answer to a change", *note.Version); err != nil {
+			return prior, err
+		}
+		upgraded, err := c.Client.UpgradeAnswer(ctx, c.Resource, *note.Version, answer)
+		if err != nil {
+			return prior, called("upgrading the answer to a change of", err)
+		}
+		answer = upgraded
 	}
 	return c.Client.Applied(c.Resource, prior, answer)
 }

@@ -27,6 +27,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -169,14 +170,11 @@ func called(activity string, err error) error {
 
 const messageUnanswered = "the provider of the external system did not answer, and the call is repeated: if it lasts, ask your platform team"
 
-// sensitive is shown for values that are not.
-const sensitive = "(sensitive)"
-
 // shown is a value in messages, as JSON.
 func shown(value cty.Value, secret bool) string {
 	switch {
 	case secret:
-		return sensitive
+		return redact.Hidden
 	case !value.IsWhollyKnown():
 		return "(known after the change)"
 	case value.IsNull():

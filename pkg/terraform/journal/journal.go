@@ -82,16 +82,16 @@ func (j *Journal) ID() string {
 	return j.id
 }
 
-// A Change is one of an object, by its UID.
+// A Change identifies a change of an object.
 type Change struct {
-	After   string `json:"after,omitempty"`   // which change it comes
-	Version int64  `json:"version,omitempty"` // of the schema in which the provider answers
+	After   string `json:"after,omitempty"`   // the state.State.Change before it
+	Version *int64 `json:"version,omitempty"` // of the schema of its answer; nil if it is not known
 }
 
 // A Note is about the last change of an object.
 type Note struct {
-	Began    time.Time
-	Change                        // that the answer is to
+	Began time.Time
+	Change
 	Finished bool                 // there is an answer
 	Answer   *wire.Apply_Response // nil for a process that ended without one
 	Lasting  bool                 // the change is in progress

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
@@ -43,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // noted is what notes say of a change by create.
-var noted = journal.Change{After: "the last", Version: 7}
+var noted = journal.Change{After: "the last", Version: new(int64(7))}
 
 // create creates a berth for object "uid".
 func create(ctx context.Context, path, folder, notes string) (*plugin.Process, error) {
@@ -78,7 +80,7 @@ func create(ctx context.Context, path, folder, notes string) (*plugin.Process, e
 		if err != nil {
 			return process, err
 		}
-		s.Version = noted.Version
+		s.Version = *noted.Version
 		if _, err := provider.Apply(ctx, r, plan, "uid", noted.After); err != nil {
 			return process, err
 		}
@@ -117,7 +119,7 @@ func TestNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		note := find(t, notes)
-		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil || note.Change != noted {
+		if note == nil || note.Lasting || !note.Finished || note.Answer.GetNewState() == nil || !cmp.Equal(note.Change, noted) {
 			t.Errorf("the note is %+v", note)
 		}
 		j, err := journal.Open(notes)
@@ -137,7 +139,10 @@ func TestNotes(t *testing.T) {
 
 // A change that cannot be noted, since the disk is full, is not made, and is made as soon as there is room.
 func TestFullDisk(t *testing.T) {
+	var full sync.Mutex // the journals lock their file, which is the same device
 	each(t, func(t *testing.T, program string) {
+		full.Lock()
+		defer full.Unlock()
 		notes, folder := t.TempDir(), t.TempDir()
 		if err := os.Symlink("/dev/full", filepath.Join(notes, "uid.change")); err != nil {
 			t.Fatal(err)

@@ -180,10 +180,13 @@ func forward(from, to stream) error {
 	}
 }
 
-// noted returns the change that a call makes, by its headers.
-func noted(ctx context.Context) (change Change, err error) {
+// changeOf returns the change that a call makes, by its headers.
+func changeOf(ctx context.Context) (change Change, err error) {
 	change.After = strings.Join(metadata.ValueFromIncomingContext(ctx, wire.HeaderAfter), "")
-	change.Version, err = strconv.ParseInt(strings.Join(metadata.ValueFromIncomingContext(ctx, wire.HeaderVersion), ""), 10, 64)
+	if version := metadata.ValueFromIncomingContext(ctx, wire.HeaderVersion); len(version) > 0 {
+		change.Version = new(int64)
+		*change.Version, err = strconv.ParseInt(version[0], 10, 64)
+	}
 	return change, err
 }
 
@@ -195,9 +198,9 @@ func (p *proxy) change(from grpc.ServerStream, method string) error {
 	}
 	end := func([]byte, bool) error { return nil }
 	if objects := metadata.ValueFromIncomingContext(from.Context(), wire.HeaderObject); len(objects) > 0 {
-		noted, err := noted(from.Context())
+		change, err := changeOf(from.Context())
 		if err == nil {
-			end, err = p.journal.begin(objects[0], noted)
+			end, err = p.journal.begin(objects[0], change)
 		}
 		switch {
 		case errors.Is(err, errInProgress):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
@@ -114,8 +115,6 @@ func (s shape) ctyType() cty.Type {
 	return s.cty
 }
 
-const secretSuffix = "SecretRef"
-
 // A field of an object.
 type field struct {
 	shape
@@ -135,7 +134,7 @@ type field struct {
 // plainName returns the name without the suffix of references to Secrets.
 func (f field) plainName() string {
 	if f.secret && f.input {
-		return strings.TrimSuffix(f.name, secretSuffix)
+		return strings.TrimSuffix(f.name, parameters.SecretSuffix)
 	}
 	return f.name
 }
@@ -157,10 +156,10 @@ func (s shape) fields() []field {
 	for i := range fields {
 		f, suffix := &fields[i], ""
 		if f.secret && f.input {
-			suffix = secretSuffix
+			suffix = parameters.SecretSuffix
 		}
 		f.name = camelCase(f.attribute) + suffix
-		if taken[f.name] || suffix == "" && strings.HasSuffix(f.name, secretSuffix) {
+		if taken[f.name] || suffix == "" && strings.HasSuffix(f.name, parameters.SecretSuffix) {
 			f.name = f.attribute + suffix
 		}
 		for taken[f.name] {

@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -32,7 +31,8 @@ func (p *Provider) Upgrade(ctx context.Context, r Resource, version int64, store
 		return cty.NilVal, err
 	}
 	upgraded, err := p.decode(answer.GetUpgradedState(), t)
-	if same, sameErr := decode(&wire.DynamicValue{Json: stored}, t); err == nil && sameErr == nil && len(answer.GetDiagnostics()) == 0 && same.RawEquals(upgraded) {
+	same, unfit := decode(&wire.DynamicValue{Json: stored}, t)
+	if err == nil && unfit == nil && len(answer.GetDiagnostics()) == 0 && same.RawEquals(upgraded) {
 		p.answered.add(q)
 	}
 	return upgraded, err
@@ -63,10 +63,14 @@ func (p *Provider) UpgradeAnswer(ctx context.Context, r Resource, version int64,
 	return upgraded, err
 }
 
-// untyped returns a value as JSON, nil for null, without knowing its type. Attributes of any type are none that providers can upgrade then.
+// untyped returns a value as JSON, nil for null, without knowing its type. It fails for one that has attributes of dynamic type, whose encoding
+// only the former schema tells from others.
 func untyped(value *wire.DynamicValue) ([]byte, error) {
-	if len(value.GetMsgpack()) == 0 {
-		return bytes.TrimPrefix(value.GetJson(), []byte("null")), nil
+	if encoded := value.GetJson(); len(value.GetMsgpack()) == 0 {
+		if len(encoded) == 0 || string(encoded) == "null" {
+			return nil, nil
+		}
+		return encoded, nil
 	}
 	t, err := msgpack.ImpliedType(value.GetMsgpack())
 	if err != nil {

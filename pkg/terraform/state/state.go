@@ -217,11 +217,11 @@ func (s *Store) flush(ctx context.Context, of client.Object, kind schema.GroupRe
 	}
 	err := retry.OnError(saving, lasts, func() error { return s.write(ctx, of, kind, r) })
 	if err != nil {
-		of := ""
-		if r.state.Name != "" { // until it is stored, nothing else may say what exists
-			of = fmt.Sprintf(" of the external resource %q", r.state.Name)
+		whose := ""
+		if r.state.Name != "" { // so that a person finds the resource if the state is never stored
+			whose = fmt.Sprintf(" of the external resource %q", r.state.Name)
 		}
-		return failure.With(failure.InternalError, fmt.Errorf("storing the state%s: %w", of, err))
+		return failure.With(failure.InternalError, fmt.Errorf("storing the state%s: %w", whose, err))
 	}
 	r.dirty = false
 	return nil

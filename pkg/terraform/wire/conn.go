@@ -97,7 +97,7 @@ func (u *Unanswered) Unwrap() error { return u.err }
 
 // Call calls a method. Its errors are Unanswered, or have the reason JournalUnwritable where the journal did not make the call.
 func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Message) error {
-	ctx, cancel := undated(ctx)
+	ctx, cancel := withoutDeadline(ctx)
 	defer cancel()
 	began := time.Now()
 	err := c.grpc.Invoke(ctx, m.Path(c.Version), request, response)
@@ -113,10 +113,13 @@ func (c *Conn) Call(ctx context.Context, m Method, request, response proto.Messa
 	return unanswered(ctx, m, err)
 }
 
-// undated returns a context that ends with another one but has no deadline. gRPC would tell the provider of it, and a provider that looks at it
-// may answer before its caller has given up, as if a list was whole. Terraform sets none.
-func undated(parent context.Context) (context.Context, context.CancelFunc) {
+// withoutDeadline returns a context that ends with another one but has no deadline. gRPC sends the deadline to the provider, which may then
+// return a part of a list without an error before the caller gives up. Terraform sets none.
+func withoutDeadline(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	if parent.Err() != nil {
+		cancel(context.Cause(parent)) // now: AfterFunc calls in another goroutine
+	}
 	stop := context.AfterFunc(parent, func() { cancel(context.Cause(parent)) })
 	return ctx, func() {
 		stop()
@@ -134,7 +137,7 @@ func unanswered(ctx context.Context, m Method, err error) error {
 
 // List calls MethodList, and a function for each event of the answer, until that returns an error. The errors of the call are Unanswered.
 func (c *Conn) List(ctx context.Context, request *List_Request, each func(*List_Event) error) error {
-	ctx, cancel := undated(ctx)
+	ctx, cancel := withoutDeadline(ctx)
 	defer cancel() // has the provider end
 	began, outcome := time.Now(), OutcomeOK
 	err := c.list(ctx, request, func(e *List_Event) error {

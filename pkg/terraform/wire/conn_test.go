@@ -191,6 +191,19 @@ func TestCallsHaveNoDeadline(t *testing.T) {
 	}
 }
 
+// A call whose caller has given up already is not made.
+func TestEndedCallers(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if err := conn.Call(ctx, wire.MethodPlan, &wire.Plan_Request{}, &wire.Plan_Response{}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
+		}
+	}
+}
+
 func TestCopyOutputWritesAllThatIsPrinted(t *testing.T) {
 	t.Parallel()
 	var printed strings.Builder

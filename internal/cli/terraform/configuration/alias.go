@@ -71,8 +71,8 @@ func writeAliases(file *hclwrite.Body, found []config, alias map[config]string) 
 	var text string
 	for _, c := range found {
 		if alias[c] != "" {
-			text += fmt.Sprintf("# Provider configuration %s.%s stands for %s %s.\n", c.provider, alias[c], c.kind,
-				inspect.Plain(inspect.Path(c.namespace, c.name)))
+			text += inspect.Plain(fmt.Sprintf("# Provider configuration %s.%s stands for %s %s.", c.provider, alias[c], c.kind,
+				inspect.Path(c.namespace, c.name))) + "\n"
 		}
 	}
 	if text != "" {

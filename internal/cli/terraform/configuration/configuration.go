@@ -26,9 +26,9 @@ func Print(out, problems io.Writer, objects []*unstructured.Unstructured, source
 		return err
 	}
 	known := slices.DeleteFunc(slices.Clone(all), func(r *resource) bool {
-		reason := r.unknown()
+		reason := r.notImportable()
 		if reason != "" {
-			r.problem("it is left out, since Terraform would create another one: %s", reason)
+			r.problem("it is left out, since Terraform cannot import it: %s", reason)
 		}
 		return reason != ""
 	})

@@ -19,6 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	api "github.com/bowline-dev/bowline/pkg/resource"
+	managed "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
@@ -50,9 +52,12 @@ func (r *resource) tree(name string) map[string]any {
 	return tree
 }
 
-// unknown returns why the external resource of the object may exist without a known import id, empty if it does not.
-func (r *resource) unknown() string {
-	switch name := meta.GetExternalName(r); {
+// notImportable returns why no import block can be written for the object, empty if one can.
+func (r *resource) notImportable() string {
+	mg, name := &managed.Managed{Unstructured: *r.Unstructured}, meta.GetExternalName(r)
+	switch {
+	case meta.WasDeleted(r) && api.MayDeleteExternal(mg) && !meta.OrphansOnDelete(r):
+		return "it is being deleted with its external resource: to keep that, set the annotation " + meta.AnnotationKeyOrphanOnDelete + " to \"true\""
 	case meta.ExternalCreateIncomplete(r):
 		return "its creation has not ended, or was interrupted: export it when it is ready; bowline why says what it waits for"
 	case name == "":
@@ -197,7 +202,7 @@ func (r *resource) variable(f source.Field, value any, at string) hclwrite.Token
 	if namespace == "" {
 		namespace = r.GetNamespace()
 	}
-	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, source.SecretSuffix))
+	name := identifier(r.of + "_" + r.name + "_" + strings.TrimSuffix(at, parameters.SecretSuffix))
 	r.variables.AppendNewline()
 	body := r.variables.AppendNewBlock("variable", []string{name}).Body()
 	body.SetAttributeValue("description", cty.StringVal(fmt.Sprintf("Key %s of Secret %s", text("key"), inspect.Path(namespace, text("name")))))

@@ -14,9 +14,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
 
-// SecretSuffix is the end of the names of fields that select a key of a Secret.
-const SecretSuffix = "SecretRef"
-
 // A Field of an object, which a user may set: an attribute or a nested block.
 type Field struct {
 	Name        string // in the API

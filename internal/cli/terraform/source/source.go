@@ -118,7 +118,13 @@ func (*Flag) Type() string { return "provider" }
 func (f *Flag) Set(text string) error {
 	name, path, hasPath := strings.Cut(text, "=")
 	if name == "" || path == "" && (hasPath || !f.installed) {
+		if f.installed {
+			return errors.New("it must be NAME or NAME=BINARY")
+		}
 		return errors.New("it must be NAME=BINARY")
+	}
+	if err := CheckName(name); err != nil {
+		return err
 	}
 	if f.Paths == nil {
 		f.Paths = map[string]string{}
