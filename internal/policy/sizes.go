@@ -25,7 +25,7 @@ const (
 	mostCode       = 95_800
 	mostTests      = 78_700
 	mostPackage    = 1500  // of code
-	mostManaged    = 5_780 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostManaged    = 5_810 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1525  // of code that publishes and copies connection Secrets
 )
 

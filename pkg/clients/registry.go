@@ -219,7 +219,7 @@ func (r *Registry) resolve(ctx context.Context, kind schema.GroupVersionKind, ob
 	if c.Credential, err = r.secrets.Extract(ctx, object.GetNamespace(), c.Credentials); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
 	}
-	if c.inputs, err = r.secrets.Inputs(ctx, object.GetNamespace(), declared.spec); err != nil {
+	if c.inputs, c.deleted, err = r.secrets.Inputs(ctx, object.GetNamespace(), declared.spec); err != nil {
 		return nil, fmt.Errorf("cannot get settings of %s: %w", name, err)
 	}
 	c.version = c.hash()
@@ -281,8 +281,10 @@ func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of
 		return false, err
 	}
 	if c.Deleted {
-		return false, fmt.Errorf("the Secret with the credentials is being deleted and exists only as long as %s is in use: name another "+
-			"one in spec.credentials.secretRef", c.name)
+		c.deleted = "credentials.secretRef"
+	}
+	if c.deleted != "" { // users go on with it: where their namespace is deleted, they need it to be deleted
+		return false, fmt.Errorf("the Secret of spec.%s is being deleted and exists only as long as %s is in use: name another one", c.deleted, c.name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,6 +330,7 @@ type config struct {
 	credentials.Credential
 
 	inputs  map[string][]byte // of fields that refer to Secrets, by path
+	deleted string            // path of one whose Secret is being deleted; empty for none
 	name    string            // in messages
 	key     limits.Key
 	version limits.Version

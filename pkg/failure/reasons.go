@@ -24,6 +24,7 @@ const (
 
 	CreateInterrupted           Reason = "CreateInterrupted"
 	ExternalNameLost            Reason = "ExternalNameLost"
+	StateLost                   Reason = "StateLost"
 	OwnershipUnproven           Reason = "OwnershipUnproven"
 	WaitingForDependents        Reason = "WaitingForDependents"
 	WaitingForFinalizers        Reason = "WaitingForFinalizers"
@@ -64,7 +65,10 @@ type Explanation struct {
 }
 
 // Explanations returns an explanation of every reason, those of the external system first.
-func Explanations() []Explanation {
+func Explanations() []Explanation { return append(ofSystems(), ofObjects()...) }
+
+// ofSystems are the explanations of what the external system answers, and of what is found there.
+func ofSystems() []Explanation {
 	return []Explanation{
 		{ExternalSystemUnreachable, "The external system does not answer, or calls to it are paused because it did not answer before (circuit open).",
 			"Usually nothing: calls are retried. If it lasts, check the address in the ProviderConfig and the network."},
@@ -103,9 +107,19 @@ func Explanations() []Explanation {
 			"Remove what the message names. To permit it, the platform team sets the field of the ClusterProviderConfig that condition Synced names."},
 		{ExternalResourceInUse, "Other resources of the external system depend on this one, or sessions use it, so that it is not changed or deleted.",
 			"Delete what condition Synced of the managed resource lists. The call is retried."},
+	}
+}
+
+// ofObjects are the explanations of what an object waits for.
+func ofObjects() []Explanation {
+	return []Explanation{
 		{CreateInterrupted, "A creation was cut off, and its result cannot be found out.",
 			"Look for the resource in the external system (`bowline leaks` lists what to look for). Set the annotation crossplane.io/external-name, " +
 				"or delete what was left behind; then remove the annotation crossplane.io/external-create-pending."},
+		{StateLost, "What a Terraform provider has to remember of the external resource is lost or damaged, or is about another one. It may have had " +
+			"secrets that nothing else has, such as a generated password.",
+			"Restore the Secret that condition Synced names from a backup, or do without it as the condition says. To delete only the object, set the " +
+				"annotation bowline.dev/orphan-on-delete on it to \"true\"."},
 		{ExternalNameLost, "The annotation crossplane.io/external-name was removed, for example by kubectl replace, and the kind cannot search for " +
 			"the external resource. No second one is created.",
 			"Look for the resource in the external system (`bowline leaks` lists what to look for) and set the annotation. To create another one, " +

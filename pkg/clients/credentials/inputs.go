@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,21 +33,21 @@ func inputsOf(namespace string, spec json.RawMessage) map[string]xpv1.SecretKeyS
 }
 
 // Inputs returns the values of the Secrets that fields of a ProviderConfig's spec refer to beside spec.credentials, by path, for example
-// configuration.passwordSecretRef.
-func (s *Secrets) Inputs(ctx context.Context, namespace string, spec json.RawMessage) (map[string][]byte, error) {
+// configuration.passwordSecretRef. deleted is the first path whose Secret is being deleted, empty for none.
+func (s *Secrets) Inputs(ctx context.Context, namespace string, spec json.RawMessage) (values map[string][]byte, deleted string, err error) {
 	values, refs := map[string][]byte{}, inputsOf(namespace, spec)
 	for _, path := range slices.Sorted(maps.Keys(refs)) {
 		ref := refs[path]
 		c, err := s.fromSecret(ctx, &ref)
-		if err == nil && c.Deleted {
-			err = errors.New("the secret is being deleted: name another one")
-		}
 		if err != nil {
-			return nil, failure.With(failure.ProviderConfigUnavailable, fmt.Errorf("spec.%s: %w", path, err))
+			return nil, "", failure.With(failure.ProviderConfigUnavailable, fmt.Errorf("spec.%s: %w", path, err))
+		}
+		if c.Deleted {
+			deleted = cmp.Or(deleted, path)
 		}
 		values[path] = c.Value
 	}
-	return values, nil
+	return values, deleted, nil
 }
 
 // SecretsOf returns the Secrets that a ProviderConfig refers to, without those in a namespace that it must not read.

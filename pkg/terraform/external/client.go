@@ -73,6 +73,7 @@ func (c *client) SecretValues() [][]byte {
 
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
+	o.System = c.Client.System
 	c.found, err = c.prior(ctx, mg)
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
@@ -85,8 +86,10 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		c.found, err = c.checkLabel(mg, c.found)
 	}
 	if err == nil && c.found.Value.IsNull() {
-		o.Replacing = c.wasReplaced(mg)
-		return o, c.checkConfig(mg)
+		if o.Replacing = c.wasReplaced(mg); wasRenamed(mg, c.stored) && !c.stored.Tainted {
+			err = renamed(mg, c.stored)
+		}
+		return o, err
 	}
 	if err != nil {
 		return o, err
@@ -105,17 +108,6 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		return o, nil
 	}
 	return c.compare(ctx, mg, o)
-}
-
-// checkConfig refuses to take an external resource for gone that is not found by another ProviderConfig than before: it may be of another system.
-func (c *client) checkConfig(mg resource.Managed) error {
-	now := c.Client.Config.String()
-	if c.stored == nil || c.stored.Empty() || c.stored.Observed || c.stored.Config == "" || c.stored.Config == now {
-		return nil
-	}
-	message := fmt.Sprintf("the external resource %q was last found by %s, and %s does not find it: set spec.providerConfigRef back, or, to forget it "+
-		"and leave it as it is, delete this object with the annotation %s: \"true\"", c.stored.Name, c.stored.Config, now, meta.AnnotationKeyOrphanOnDelete)
-	return failure.Refusal(failure.InvalidSettings, message)
 }
 
 // compare adds to an observation how the external resource differs from what is declared.
@@ -341,7 +333,7 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		return failure.OutcomeUnknown(err)
 	}
 	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Observed: onlyObserves(mg),
-		Config: c.Client.Config.String(), Change: rand.Text()}
+		Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {

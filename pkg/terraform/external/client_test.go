@@ -341,6 +341,11 @@ func TestSecrets(t *testing.T) {
 			"spec", "forProvider", "passwordSecretRef")
 		s.create(thief)
 		s.says(thief, "to which nothing may refer")
+		s.must(s.Client.Delete(t.Context(), secret)) // it stays while it is in use, and what is deleted with it needs it
+		s.nudge(north)
+		s.ready(north)
+		s.delete(north, thief)
+		s.gone(north, thief)
 	})
 }
 
@@ -439,7 +444,7 @@ func TestLostState(t *testing.T) {
 		s.run()
 		s.edit(north, func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
 		s.eventually(north, "it waits for a person", func() error {
-			if got := xpv1.FailureOf(north).Reason; got != failure.ExternalResourceLost || s.isReady(north) == nil {
+			if got := xpv1.FailureOf(north).Reason; got != failure.StateLost || s.isReady(north) == nil {
 				return fmt.Errorf("its failure is %s", got)
 			}
 			return nil

@@ -317,7 +317,7 @@ func TestLostStateIsImported(t *testing.T) {
 				return s.isReady(north)
 			})
 		} else {
-			s.waits(north, failure.ExternalResourceLost, "is lost: restore Secret tfstate-")
+			s.waits(north, failure.StateLost, "is lost: restore Secret tfstate-")
 		}
 		after := &corev1.Secret{}
 		s.must(s.Client.Get(t.Context(), key, after))

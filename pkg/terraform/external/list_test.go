@@ -260,7 +260,7 @@ func TestLostStateIsListed(t *testing.T) {
 				return nil
 			})
 			if copied {
-				s.waits(north, failure.ExternalResourceLost, "is lost: restore Secret tfstate-")
+				s.waits(north, failure.StateLost, "is lost: restore Secret tfstate-")
 			} else {
 				s.polls(2)
 				s.ready(north)

@@ -129,43 +129,44 @@ func TestNoteOfAnEarlierChange_N101(t *testing.T) {
 
 // The journal has an answer of another version of the provider, or does not know of which.
 func TestNoteOfAnotherProvider(t *testing.T) {
-	former, present := cty.StringVal("10GB"), cty.NumberIntVal(10)
-	for name, tc := range map[string]struct {
+	t.Parallel()
+	s := newStage(t, "reef", "upgraded")
+	for _, tc := range []struct {
+		name      string
 		version   *int64
 		attribute string
 		size      cty.Value
 		fails     bool
 	}{
-		"an earlier one": {new(int64(0)), "size", former, false},
-		"the same":       {new(int64(1)), "size_gb", present, false},
-		"unknown":        {nil, "size_gb", present, false},
-		"a later one":    {new(int64(2)), "size_gib", present, true},
+		{"earlier", new(int64(0)), "size", cty.StringVal("10GB"), false},
+		{"same", new(int64(1)), "size_gb", cty.NumberIntVal(10), false},
+		{"unknown", nil, "size_gb", cty.NumberIntVal(10), false},
+		{"later", new(int64(2)), "size_gib", cty.NumberIntVal(10), true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, "reef", "upgraded")
-			stop := s.run()
-			s.faults(lostAnswer)
-			north := s.object("Upgraded", "north", map[string]any{"forProvider": map[string]any{"name": "north", "sizeGb": int64(10)}})
-			s.create(north)
-			s.eventually(north, "it waits", func() error { return s.hasFailed(north, failure.CreateInterrupted) })
-			stop()
-			id := slices.Collect(maps.Keys(s.files("upgraded")))[0]
-			answer := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "name": cty.StringVal("north"), tc.attribute: tc.size})
-			encoded, err := msgpack.Marshal(answer, answer.Type())
-			s.must(err)
-			s.note(north, string(s.stored(north).Data["change"]), tc.version, &wire.Apply_Response{NewState: &wire.DynamicValue{Msgpack: encoded}})
-			s.faults()
-			s.run()
-			if tc.fails {
-				s.says(north, "the answer to a change was written by a later version of the provider")
-				return
-			}
-			s.ready(north)
-			if value := s.value(north, nil); !bytes.Contains(value, []byte(`"size_gb":10`)) || len(s.files("upgraded")) != 1 {
-				t.Errorf("its state is %s, and there are %v", value, s.files("upgraded"))
-			}
-		})
+		stop := s.run()
+		s.faults(lostAnswer)
+		o := s.object("Upgraded", tc.name, map[string]any{"forProvider": map[string]any{"name": tc.name, "sizeGb": int64(10)}})
+		s.create(o)
+		s.eventually(o, "it waits", func() error { return s.hasFailed(o, failure.CreateInterrupted) })
+		stop()
+		id := slices.Collect(maps.Keys(s.files("upgraded")))[0]
+		answer := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "name": cty.StringVal(tc.name), tc.attribute: tc.size})
+		encoded, err := msgpack.Marshal(answer, answer.Type())
+		s.must(err)
+		s.note(o, string(s.stored(o).Data["change"]), tc.version, &wire.Apply_Response{NewState: &wire.DynamicValue{Msgpack: encoded}})
+		s.faults()
+		stop = s.run()
+		if tc.fails {
+			s.says(o, "the answer to a change was written by a later version of the provider")
+			return
+		}
+		s.ready(o)
+		if value := s.value(o, nil); !bytes.Contains(value, []byte(`"size_gb":10`)) || len(s.files("upgraded")) != 1 {
+			t.Errorf("%s: its state is %s, and there are %v", tc.name, value, s.files("upgraded"))
+		}
+		s.delete(o)
+		s.gone(o)
+		stop()
 	}
 }
 
@@ -223,24 +224,86 @@ func TestExternalNameAndBack(t *testing.T) {
 	})
 }
 
-// An object that is deleted while it has another external name, or another ProviderConfig, leaves no resource behind.
-func TestDeletedUnderAnotherName_N102(t *testing.T) {
+// An object whose external name is changed to one that nothing has keeps its resource, and its secrets, whatever a person permits.
+func TestRenamedToNothing_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
-		s.create(s.object("ProviderConfig", "elsewhere", map[string]any{"configuration": map[string]any{"folder": t.TempDir()}}))
 		s.run()
-		for name, change := range map[string]func(o *unstructured.Managed, spec map[string]any){
-			"name": func(o *unstructured.Managed, _ map[string]any) { meta.SetExternalName(o, "berth-none") },
-			"config": func(_ *unstructured.Managed, o map[string]any) {
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		id := meta.GetExternalName(north)
+		s.edit(north, func(map[string]any) { meta.SetExternalName(north, "berth-none") })
+		s.waits(north, failure.InvalidSettings, id)
+		s.edit(north, func(map[string]any) {
+			annotations := north.GetAnnotations()
+			annotations[meta.AnnotationKeyRecreate] = string(north.GetUID())
+			north.SetAnnotations(annotations)
+		})
+		s.polls(3)
+		s.waits(north, failure.InvalidSettings, id)
+		s.edit(north, func(map[string]any) { meta.SetExternalName(north, id) })
+		s.ready(north)
+		s.checkOne(north)
+	})
+}
+
+// A state of another resource, as one that was restored from a backup that is too old, is neither used nor replaced.
+func TestStateOfAnotherResource(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north, south := s.berth("north", 2), s.berth("south", 2)
+		s.create(north, south)
+		s.ready(north, south)
+		stop()
+		secret := s.stored(north)
+		own := secret.Data
+		secret.Data = s.stored(south).Data
+		s.must(s.Client.Update(t.Context(), secret))
+		stop = s.run()
+		s.waits(north, failure.StateLost, meta.GetExternalName(south))
+		s.delete(north)
+		s.polls(3)
+		s.waits(north, failure.StateLost, meta.GetExternalName(south))
+		stop()
+		if after := s.stored(north); after.ResourceVersion != secret.ResourceVersion {
+			t.Errorf("its state is %s now", after.Data["state"])
+		}
+		secret.Data = own
+		s.must(s.Client.Update(t.Context(), secret))
+		s.run()
+		s.gone(north)
+		s.ready(south)
+		s.checkOne(south)
+	})
+}
+
+// An object that is deleted while it has another external name, or while its ProviderConfig leads to another system, leaves no resource behind.
+func TestDeletedElsewhere_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		elsewhere := t.TempDir()
+		s.create(s.object("ProviderConfig", "elsewhere", map[string]any{"configuration": map[string]any{"folder": elsewhere}}))
+		s.run()
+		lead := func(folder string) {
+			s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) { set(o, folder, "spec", "configuration", "folder") })
+		}
+		for name, tc := range map[string]struct {
+			change func(o *unstructured.Managed, spec map[string]any)
+			reason failure.Reason
+		}{
+			"name": {func(o *unstructured.Managed, _ map[string]any) { meta.SetExternalName(o, "berth-none") }, failure.InvalidSettings},
+			"config": {func(_ *unstructured.Managed, o map[string]any) {
 				set(o, "elsewhere", "spec", "providerConfigRef", "name")
-			},
+			}, failure.ExternalSystemChanged},
+			"configuration": {func(*unstructured.Managed, map[string]any) { lead(elsewhere) }, failure.ExternalSystemChanged},
 		} {
 			o := s.berth(name, 2)
 			s.create(o)
 			s.ready(o)
 			id := meta.GetExternalName(o)
-			s.edit(o, func(object map[string]any) { change(o, object) })
+			s.edit(o, func(object map[string]any) { tc.change(o, object) })
 			s.delete(o)
-			s.eventually(o, "it says why it is not deleted", func() error { return s.hasFailed(o, failure.InvalidSettings) })
+			s.eventually(o, "it says why it is not deleted", func() error { return s.hasFailed(o, tc.reason) })
+			lead(s.folder)
 			s.edit(o, func(object map[string]any) {
 				meta.SetExternalName(o, id)
 				set(object, "default", "spec", "providerConfigRef", "name")

@@ -150,6 +150,8 @@ func TestTakeOverOfThird_N102(t *testing.T) {
 		if n := len(s.files("pier")); n != 1 {
 			t.Errorf("after the deletion of the others there are %d", n)
 		}
+		s.delete(north)
+		s.gone(north)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -38,6 +39,8 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.importLost(ctx, mg)
 	case stored != nil && stored.Tainted && !meta.WasDeleted(mg): // Create deletes it
 		return c.NoState(), nil
+	case isOfAnother(mg, stored):
+		return c.NoState(), otherState(mg, stored)
 	case meta.WasDeleted(mg) && wasRenamed(mg, stored):
 		return c.NoState(), renamed(mg, stored)
 	case stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg):
@@ -60,9 +63,26 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 
 // lostState is the error of an object whose state is gone. It may have had secrets that nothing else has, so that a person has to decide.
 func lostState(mg resource.Managed) error {
-	return failure.Terminal(failure.New(failure.ExternalResourceLost, fmt.Sprintf("the state of the external resource %q is lost: restore Secret %s%s from a "+
-		"backup; or, to import the resource without what only the state had, such as generated passwords, remove the annotations %s and %s in one change",
-		meta.GetExternalName(mg), state.NamePrefix, mg.GetUID(), meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreatePending)))
+	return withoutState(mg, fmt.Sprintf("the state of the external resource %q is lost", meta.GetExternalName(mg)))
+}
+
+func withoutState(mg resource.Managed, cause string) error {
+	return failure.Terminal(failure.New(failure.StateLost, fmt.Sprintf("%s: restore Secret %s%s from a backup; or, to import the resource without what only "+
+		"the state had, such as generated passwords, remove the annotations %s and %s in one change", cause, state.NamePrefix, mg.GetUID(),
+		meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreatePending)))
+}
+
+// isOfAnother is true for a state that is not of what the object created, as one from a backup that is older than a replacement. Where a person
+// chose another external name, the status has the former one.
+func isOfAnother(mg resource.Managed, stored *state.State) bool {
+	recorded, _, _ := kube.NestedString(content(mg), "status", "ownership", "externalName")
+	return wasRenamed(mg, stored) && !stored.Tainted && recorded == meta.GetExternalName(mg) && !meta.GetExternalCreateSucceeded(mg).IsZero()
+}
+
+// otherState is the error of an object whose state is not of what it created.
+func otherState(mg resource.Managed, stored *state.State) error {
+	return withoutState(mg, fmt.Sprintf("the stored state is of the external resource %q, and that of %q, which this object has, is lost", stored.Name,
+		meta.GetExternalName(mg)))
 }
 
 // wasRenamed is true for an object whose external name is not that of its external resource, although it was recorded.
@@ -71,11 +91,15 @@ func wasRenamed(mg resource.Managed, stored *state.State) bool {
 	return stored != nil && !stored.Empty() && !stored.Observed && name != "" && stored.Name != name && !meta.ExternalCreateIncomplete(mg)
 }
 
-// renamed is the error of an object under deletion whose external name is not that of its external resource.
+// renamed is the error of an object whose external name is not that of its external resource, where it is being deleted, or nothing has the name.
 func renamed(mg resource.Managed, stored *state.State) error {
-	message := fmt.Sprintf("the external resource of this object is %q, and its external name was changed to %q: set the annotation %s back to have it "+
-		"deleted, or, to leave it as it is, set the annotation %s to \"true\"", stored.Name, meta.GetExternalName(mg), meta.AnnotationKeyExternalName,
-		meta.AnnotationKeyOrphanOnDelete)
+	message := fmt.Sprintf("the external resource of this object is %q, and its external name was changed to %q", stored.Name, meta.GetExternalName(mg))
+	if meta.WasDeleted(mg) {
+		message += fmt.Sprintf(": set the annotation %s back to have it deleted, or, to leave it as it is, set the annotation %s to \"true\"",
+			meta.AnnotationKeyExternalName, meta.AnnotationKeyOrphanOnDelete)
+	} else {
+		message += fmt.Sprintf(", which nothing has: set the annotation %s back, or to the name of what exists", meta.AnnotationKeyExternalName)
+	}
 	return failure.Refusal(failure.InvalidSettings, message)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 )
@@ -44,6 +45,7 @@ type Process struct {
 	*plugin.Provider
 	*life
 	Config     limits.Key
+	System     xpv1.ExternalSystem // that the configuration leads to
 	Version    limits.Version
 	Configured plugin.Diagnostics // warnings about the configuration
 	notes      notes
@@ -175,7 +177,7 @@ type notes struct {
 func lend(p *Process) *Process {
 	p.use(p.OwnMemory)
 	provider := *p.Provider
-	own := &Process{Provider: &provider, life: p.life, Config: p.Config, Version: p.Version, Configured: p.Configured}
+	own := &Process{Provider: &provider, life: p.life, Config: p.Config, System: p.System, Version: p.Version, Configured: p.Configured}
 	n := &own.notes
 	provider.Warned = func(d plugin.Diagnostics) {
 		n.mu.Lock()

@@ -8,6 +8,9 @@ package processes
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,7 +20,9 @@ import (
 
 	"github.com/go-logr/logr"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
@@ -99,6 +104,14 @@ type Settings struct {
 	Files         []File         `json:"files,omitempty"`
 }
 
+// system identifies the external system that a configuration leads to, as far as it shows: Terraform providers have no other way to tell. Values
+// of Secrets do not count, so that credentials can be rotated.
+func (s Settings) system(of limits.Key) xpv1.ExternalSystem {
+	content, _ := json.Marshal(s) // which was JSON
+	sum := sha256.Sum256(content)
+	return xpv1.ExternalSystem{ID: hex.EncodeToString(sum[:8]), Name: of.String()}
+}
+
 // A Variable of the environment of the process. Its value may be in a Secret.
 type Variable struct {
 	Name  string `json:"name"`
@@ -140,7 +153,8 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Pr
 	if err == nil {
 		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn,
 			leaves: s.Leaves && s.Journal != nil, left: make(chan struct{})}
-		p = &Process{Provider: provider, life: life, Config: c.Key, Version: c.Version, Configured: warnings}
+		p = &Process{Provider: provider, life: life, Config: c.Key, System: c.Settings.system(c.Key), Version: c.Version,
+			Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())
 	if again && s.Metrics != nil {

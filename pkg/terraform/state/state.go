@@ -73,13 +73,11 @@ const (
 	keyList     = "listConfig"
 	keyChange   = "change"
 	keyFormer   = "former.gz"
-	keyConfig   = "providerConfig"
 )
 
 // A State is what is stored of one external resource.
 type State struct {
 	Name          string          // external name of what Value describes
-	Config        string          // the ProviderConfig by which it was found or changed last
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
 	Private       []byte
@@ -169,7 +167,8 @@ func (s *Store) load(ctx context.Context, of types.UID, r *record) error {
 	}
 	state, err := decode(secret)
 	if err != nil {
-		return failure.With(failure.InternalError, fmt.Errorf("reading the state in Secret %s/%s: %w", s.namespace, secret.Name, err))
+		return failure.Terminal(failure.With(failure.StateLost, fmt.Errorf("the state in Secret %s/%s is damaged, since %w: restore the Secret from a "+
+			"backup, or delete it to have this object say how to do without", s.namespace, secret.Name, err)))
 	}
 	r.state, r.stored, r.loaded = state, secret, true
 	return nil
@@ -289,9 +288,6 @@ func encode(s *State) map[string][]byte {
 	if s.Creating != "" {
 		data[keyCreates] = []byte(s.Creating)
 	}
-	if s.Config != "" {
-		data[keyConfig] = []byte(s.Config)
-	}
 	if s.Change != "" {
 		data[keyChange] = []byte(s.Change)
 	}
@@ -333,7 +329,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
-		Change: string(secret.Data[keyChange]), Config: string(secret.Data[keyConfig]),
+		Change:    string(secret.Data[keyChange]),
 		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}

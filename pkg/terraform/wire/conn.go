@@ -90,7 +90,11 @@ func (u *Unanswered) Error() string {
 	if u.Unsupported {
 		return fmt.Sprintf("the provider does not support %s", u.Method)
 	}
-	return fmt.Sprintf("the provider did not answer %s (%s)", u.Method, status.Code(u.err))
+	why := u.err.Error() // of the caller, who gave up
+	if s, ok := status.FromError(u.err); ok {
+		why = s.Code().String() // its message may have secrets
+	}
+	return fmt.Sprintf("the provider did not answer %s (%s)", u.Method, why)
 }
 
 func (u *Unanswered) Unwrap() error { return u.err }

@@ -130,7 +130,7 @@ func TestUnanswered(t *testing.T) {
 	}{
 		"unsupported":      {method: wire.MethodSchema, unsupported: true, text: "the provider does not support GetProviderSchema"},
 		"the process ends": {method: wire.MethodApply, text: "the provider did not answer ApplyResourceChange (Unavailable)"},
-		"the caller ends":  {method: wire.MethodRead, stop: true},
+		"the caller ends":  {method: wire.MethodRead, stop: true, text: "the provider did not answer ReadResource (stopped)"},
 	} {
 		for version, conn := range map[string]*wire.Conn{"version 5": connect(t, 5), "version 6": connect(t, 6)} {
 			t.Run(name+" "+version, func(t *testing.T) {

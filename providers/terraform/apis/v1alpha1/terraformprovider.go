@@ -12,7 +12,7 @@ import (
 
 // A TerraformProviderSpec says where a provider is, and what of it is served.
 // +kubebuilder:validation:XValidation:rule="has(self.path) != has(self.source)",message="set either path, or source and version"
-// +kubebuilder:validation:XValidation:rule="has(self.source) == has(self.version)",message="source and version belong together"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(self.version)",message="source needs version, such as >= 1.0, and version needs source"
 type TerraformProviderSpec struct {
 	// Path of the provider's binary, below a folder that the controllers were started with (--terraform-plugins); relative to the first one
 	// that has it.
