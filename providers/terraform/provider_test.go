@@ -359,6 +359,9 @@ func TestWrongProviders(t *testing.T) {
 		{"lists with an input that there is not", "there is no field title", lists("reef_berth", "tags", `{"name":"{title}"}`)},
 		{"lists of what is not listed", "the provider does not list reef_pier", lists("reef_pier", "tags", `{"name":"{name}"}`)},
 		{"lists without labels", "listConfig of spec.typeSettings has no effect without ownership", lists("reef_berth", "", `{"name":"{name}"}`)},
+		{"labels by which nothing can be listed", "listConfig.name", lists("reef_mooring", "tags", "{}")},
+		{"a time after which nothing happens", "absentAfter of spec.typeSettings has no effect", v1alpha1.TerraformProviderSpec{Source: "bowline-dev/reef",
+			Version: "1.0.0", Types: types, TypeSettings: []v1alpha1.TypeSettings{{Type: "reef_berth", AbsentAfter: &metav1.Duration{Duration: time.Minute}}}}},
 		{"ownership in a text", "ownership of spec.typeSettings: field name is no map of texts", with("{name}", "name")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (r *reading) instances(ctx context.Context, s *stored) []*instance {
 		}
 		source := r.source(parts[1], resource.Type)
 		if source == nil {
-			r.lacks(parts[1], resource)
+			r.addUnknownType(parts[1], resource)
 			continue
 		}
 		for _, one := range resource.Instances {
@@ -188,8 +188,8 @@ func (r *reading) source(address, resourceType string) *source.Provider {
 	return nil
 }
 
-// lacks notes that no provider is given for a resource, with others of its type.
-func (r *reading) lacks(provider string, resource storedResource) {
+// addUnknownType notes that no provider is given for a resource, with others of its type.
+func (r *reading) addUnknownType(provider string, resource storedResource) {
 	for _, err := range r.errs {
 		if known, ok := errors.AsType[*unknownType](err); ok && known.provider == provider && known.of == resource.Type {
 			known.addresses = append(known.addresses, resource.address(nil))
@@ -200,7 +200,7 @@ func (r *reading) lacks(provider string, resource storedResource) {
 	r.errs = append(r.errs, &unknownType{provider, resource.Type, given, []string{resource.address(nil)}})
 }
 
-// An unknownType is the error of resources of a type that the provider which is given for them does not have, or for which none is given.
+// An unknownType is the error of resources for which no provider is given, or one without their type.
 type unknownType struct {
 	provider, of string
 	given        bool

@@ -361,7 +361,7 @@ func (q *inquiry) searches() bool {
 func (q *inquiry) checkOperation() {
 	current, last := q.status.GetCondition(xpv1.TypeAsyncOperation), q.status.GetCondition(xpv1.TypeLastAsyncOperation)
 	if current.Status == corev1.ConditionTrue && current.Reason == xpv1.ReasonOngoing {
-		q.blocked("An asynchronous operation is in progress.", "")
+		q.blocked("An asynchronous operation is in progress since "+current.LastTransitionTime.UTC().Format(time.RFC3339)+".", "")
 	}
 	recovered := q.ready.Status == corev1.ConditionTrue && q.synced.Status == corev1.ConditionTrue // without another operation
 	if last.Status == corev1.ConditionFalse && !recovered {

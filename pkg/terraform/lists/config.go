@@ -66,6 +66,9 @@ func (t *Template) Config(r plugin.Resource, declared map[string]any, uid string
 	return config.(map[string]any), check(r, config.(map[string]any))
 }
 
+// CheckEmpty returns an error for a type that is listed, but not without arguments.
+func CheckEmpty(r plugin.Resource) error { return check(r, map[string]any{}) }
+
 // check returns an error about fields that the configuration of a list lacks, or that do not fit.
 func check(r plugin.Resource, config map[string]any) error {
 	value, err := kinds.Config(r.List.Block, at, config, noSecrets)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
+	"github.com/bowline-dev/bowline/pkg/terraform/lists"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
@@ -49,6 +50,22 @@ func checkSettings(tp *v1alpha1.TerraformProvider, schemas *plugin.Schemas) erro
 				errs = append(errs, fmt.Errorf("resource type %s: connectionKeys of spec.typeSettings: %w", settings.Type, err))
 			}
 		}
+		if err := checkRecovery(schemas.Resource(settings.Type), typeSettingsOf(tp, settings.Type)); err != nil {
+			errs = append(errs, fmt.Errorf("resource type %s: %w", settings.Type, err))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkRecovery returns an error for settings by which what an interrupted creation made cannot be looked for.
+func checkRecovery(of plugin.Resource, settings external.TypeSettings) error {
+	switch {
+	case settings.ImportID != "":
+		return nil
+	case settings.AbsentAfter != 0 && (settings.Ownership == "" || of.List == nil):
+		return errors.New("absentAfter of spec.typeSettings has no effect without importID, or ownership where the provider has a list resource of the type")
+	case settings.Ownership != "" && of.List != nil && len(settings.ListConfig) == 0:
+		return lists.CheckEmpty(of)
+	}
+	return nil
 }

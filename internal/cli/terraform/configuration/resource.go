@@ -54,7 +54,7 @@ func (r *resource) tree(name string) map[string]any {
 
 // notImportable returns why no import block can be written for the object, empty if one can.
 func (r *resource) notImportable() string {
-	mg, name := &managed.Managed{Unstructured: *r.Unstructured}, meta.GetExternalName(r)
+	mg, name := managed.Wrap(r.Unstructured), meta.GetExternalName(r)
 	switch {
 	case meta.WasDeleted(r) && api.MayDeleteExternal(mg) && !meta.OrphansOnDelete(r):
 		return "it is being deleted with its external resource: to keep that, set the annotation " + meta.AnnotationKeyOrphanOnDelete + " to \"true\""
