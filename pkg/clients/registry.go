@@ -284,7 +284,7 @@ func (r *Registry) Check(ctx context.Context, config resource.ProviderConfig, of
 		c.deleted = "credentials.secretRef"
 	}
 	if c.deleted != "" { // users go on with it: where their namespace is deleted, they need it to be deleted
-		return false, fmt.Errorf("the Secret of spec.%s is being deleted and exists only as long as %s is in use: name another one", c.deleted, c.name)
+		return false, fmt.Errorf("a Secret is being deleted and exists only as long as %s is in use: name another one in spec.%s", c.name, c.deleted)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
