@@ -40,7 +40,7 @@ as id. Arguments of spec.initProvider are ignored by later plans (lifecycle.igno
 variable; no secret is read. spec.references become expressions if the other object is exported, too. A ProviderConfig that is not the only one of
 name default becomes a provider alias, and a comment says which. Nothing is changed.
 
-Objects that Terraform would create once more are left out, such as those without an external name.
+Objects that Terraform cannot import are left out, such as those without an external name, and those under deletion.
 
 NAME is the name of a TerraformProvider. BINARY is the path of the provider, which is started to read its schemas. By default it is the one that the
 controllers run, if it is on this machine, too, in the folders of --terraform-plugins or among what the controllers of the data folder downloaded.

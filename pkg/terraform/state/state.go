@@ -329,8 +329,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 	}
 	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
 		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
-		Change:    string(secret.Data[keyChange]),
-		Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
+		Change: string(secret.Data[keyChange]), Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
 		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
 		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
 	s.TakenBy.UID, s.TakenBy.Object, _ = strings.Cut(string(secret.Data[keyTakenBy]), " ")

@@ -11,6 +11,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,9 @@ func serve(t *testing.T, h *wire.Handshake, listener net.Listener, version int, 
 	return line
 }
 
+// validated counts the calls of ValidateResourceConfig.
+var validated atomic.Int64
+
 func answer(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	switch method[strings.LastIndex(method, "/")+1:] {
@@ -79,6 +83,8 @@ func answer(_ any, stream grpc.ServerStream) error {
 			}
 		}
 		return nil
+	case "ValidateResourceConfig":
+		validated.Add(1)
 	case "ListResource", "ReadResource":
 		if _, dated := stream.Context().Deadline(); dated {
 			return nil // the provider has looked at its clock
@@ -197,10 +203,16 @@ func TestEndedCallers(t *testing.T) {
 	conn := connect(t, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 {
-		if err := conn.Call(ctx, wire.MethodPlan, &wire.Plan_Request{}, &wire.Plan_Response{}); !errors.Is(err, context.Canceled) {
+	for range 5000 {
+		if err := conn.Call(ctx, wire.MethodValidate, &wire.ValidateResource_Request{}, &wire.ValidateResource_Response{}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("error %v", err)
 		}
+	}
+	if err := conn.Call(t.Context(), wire.MethodValidate, &wire.ValidateResource_Request{}, &wire.ValidateResource_Response{}); err == nil {
+		t.Error("a method that is not there was called")
+	}
+	if n := validated.Load(); n != 1 { // the last one
+		t.Errorf("%d calls arrived", n)
 	}
 }
 
