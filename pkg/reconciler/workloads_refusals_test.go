@@ -5,10 +5,13 @@ package reconciler_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -19,7 +22,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/application"
 	"github.com/bowline-dev/bowline/pkg/reconciler/applicationresource"
@@ -209,6 +214,34 @@ func TestApplicationOutages(t *testing.T) {
 			s.restart(s.Config)
 			s.pass()
 			s.wantData("cm", two)
+		},
+		"a report that the cache does not have yet, which an older one is not taken for": func(s *workloadStage) {
+			var old atomic.Pointer[workloadv1alpha1.KubernetesApplicationResource]
+			s.restart(fault.Intercept(s.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if o := old.Load(); o != nil && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/kubernetesapplicationresources/a") {
+					answer := httptest.NewRecorder()
+					answer.Header().Set("Content-Type", "application/json")
+					err := json.NewEncoder(answer).Encode(o)
+					return answer.Result(), err
+				}
+				return next.RoundTrip(r)
+			}))
+			s.submitted(template("a", configMap("cm", one)))
+			ready := s.resource("a")
+			ready.SetGroupVersionKind(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind)
+			secret := s.secret("kube-there")
+			s.delete(secret)
+			s.pass()
+			s.wantResource("a", workloadv1alpha1.ResourceSubmitted, applicationresource.ReasonTargetUnavailable)
+			secret.ResourceVersion = ""
+			s.create(secret)
+			old.Store(ready)
+			if got := s.passOf("a"); got.RequeueAfter != flow.ConflictDelay {
+				s.t.Errorf("with an old cache it is reconciled again after %s", got.RequeueAfter)
+			}
+			old.Store(nil)
+			s.pass()
+			s.wantResource("a", workloadv1alpha1.ResourceSubmitted, xpv1.ReasonAvailable)
 		},
 		"a deletion waits for a cluster that is out of reach, unless the object is to be left there (N31)": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))

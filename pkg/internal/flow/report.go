@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -169,10 +170,19 @@ type TeamSettler struct {
 	Pending  xpv1.ConditionReason // of condition Ready before the object is served; waiting for that is no event
 
 	failing sync.Map // when the failures in a row of an object began, by its UID
+	written sync.Map // write of the last status that was written, by the object's UID
 }
 
 // patience is how long a retried error of a ready object is only logged.
 const patience = 10 * time.Second
+
+// MostStale is how long a cache may be behind a write. One that still is behind it later is not: the store was put back to an older state.
+const MostStale = 15 * time.Second
+
+type write struct {
+	version string // of the object after it
+	at      time.Time
+}
 
 // Settle writes conditions, events and status if they changed, and returns when the next pass is due (N13).
 func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outcome) (reconcile.Result, error) {
@@ -180,11 +190,12 @@ func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Out
 	switch {
 	case o.End == Gone:
 		s.failing.Delete(of.GetUID())
+		s.written.Delete(of.GetUID())
 		return reconcile.Result{}, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return reconcile.Result{}, nil
-	case o.End == Conflict:
-		return o.Result(s.Poll)
+	case o.End == Conflict, s.isStale(of):
+		return Conflicted().Result(s.Poll)
 	case s.isPassing(of, o):
 		result, failed := o.Result(s.Poll)
 		return result, queue.Logged(failed)
@@ -212,6 +223,9 @@ func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Out
 	case err != nil: // and nothing tells of the failure yet
 		return reconcile.Result{}, errors.Join(failed, client.IgnoreNotFound(err))
 	}
+	if written {
+		s.written.Store(of.GetUID(), write{of.GetResourceVersion(), time.Now()})
+	}
 	log := s.Log.WithValues("object", nameOf(of))
 	LogReady(log, wasReady, ready)
 	e, speaks := s.event(o, r)
@@ -226,9 +240,24 @@ func (s *TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Out
 	return result, queue.Logged(failed)
 }
 
-// isPassing is true for an error that is retried, of an object that was ready a moment ago and may be ready in the next pass.
+// isStale is true if a pass saw an object as it was before the last write of its status: it would take an old report for the present one, and
+// not every controller is woken when the cache has the write.
+func (s *TeamSettler) isStale(of Object) bool {
+	last, ok := s.written.Load(of.GetUID())
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(of.GetResourceVersion(), last.(write).version)
+	stale := err == nil && order < 0 && time.Since(last.(write).at) < MostStale
+	if !stale {
+		s.written.Delete(of.GetUID())
+	}
+	return stale
+}
+
+// isPassing is true for an error that is retried soon, of an object that was ready a moment ago and may be ready in the next pass.
 func (s *TeamSettler) isPassing(of Object, o Outcome) bool {
-	if o.End != Fail {
+	if o.End != Fail && (o.End != Throttle || o.After >= patience) {
 		s.failing.Delete(of.GetUID())
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -119,12 +120,8 @@ func fieldsOf(status any, version string) *ownFields {
 	}
 }
 
-// cachePatience is when to read again if the watch has not brought our own write by then. A cache that is behind for
-// longer than staleMost is not behind: the store was put back to an older state.
-const (
-	cachePatience = time.Second
-	staleMost     = 15 * time.Second
-)
+// cachePatience is when to read again if the watch has not brought our own write by then.
+const cachePatience = time.Second
 
 func newMemory() *memory { return &memory{records: map[types.NamespacedName]*record{}} }
 
@@ -163,7 +160,7 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 	switch {
 	case err != nil || order > 0:
 		return false, 0
-	case order < 0 && now.Sub(rec.writtenAt) < staleMost:
+	case order < 0 && now.Sub(rec.writtenAt) < flow.MostStale:
 		return true, max(rest, cachePatience)
 	case rec.echo && (rec.due.IsZero() || now.Before(rec.due)):
 		rec.echo = false

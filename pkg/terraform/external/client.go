@@ -73,13 +73,11 @@ func (c *client) SecretValues() [][]byte {
 
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
+	defer func() { err = c.orStopped(ctx, err) }()
 	o.System = c.Client.System
 	c.found, err = c.prior(ctx, mg)
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
-		if err != nil && c.Client.Stopped() { // the end of the controllers, which ended the call, is about to reach this pass
-			<-ctx.Done()
-		}
 		err = called("reading", err)
 	}
 	if err == nil && !c.found.Value.IsNull() {
@@ -108,6 +106,15 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		return o, nil
 	}
 	return c.compare(ctx, mg, o)
+}
+
+// orStopped replaces the error of a pass whose calls the end of the controllers ended, and waits for it to reach the pass: it is no failure.
+func (c *client) orStopped(ctx context.Context, err error) error {
+	if err == nil || !c.Client.Stopped() {
+		return err
+	}
+	<-ctx.Done()
+	return fmt.Errorf("the controllers end: %w", ctx.Err())
 }
 
 // compare adds to an observation how the external resource differs from what is declared.

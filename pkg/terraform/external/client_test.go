@@ -377,7 +377,7 @@ func TestReferences(t *testing.T) {
 			s.create(odd)
 			s.waits(odd, failure.InvalidSettings, "is no managed resource")
 		}
-	})
+	}, "berth", "anchor")
 }
 
 // A part that cannot be deleted is neither forgotten nor doubled.

@@ -36,6 +36,7 @@ type doomed struct {
 	Program, Name, Folder, Notes, Namespace string
 	Host, Token                             string
 	TLS                                     rest.TLSClientConfig
+	Types                                   []string
 	Settings                                external.TypeSettings
 	At                                      int
 	After                                   bool // the write is served before the kill
@@ -85,7 +86,7 @@ func TestControllers(t *testing.T) {
 	}
 	s := &stage{
 		Env: &controlplanetest.Env{Config: &rest.Config{Host: d.Host, BearerToken: d.Token, TLSClientConfig: d.TLS, QPS: -1}, Namespace: d.Namespace},
-		t:   t, name: d.Name, program: d.Program, folder: d.Folder, notes: d.Notes, settings: d.Settings,
+		t:   t, name: d.Name, program: d.Program, folder: d.Folder, notes: d.Notes, settings: d.Settings, types: d.Types,
 	}
 	s.readSchemas()
 	s.run(func(c *rest.Config) *rest.Config {
@@ -100,7 +101,7 @@ func (s *stage) kill(at int, after bool, settled func() bool) bool {
 	s.t.Helper()
 	content, err := json.Marshal(doomed{
 		Program: s.program, Name: s.name, Folder: s.folder, Notes: s.notes, Namespace: s.Namespace, Host: s.Config.Host, Token: s.Config.BearerToken,
-		TLS: s.Config.TLSClientConfig, Settings: s.settings, At: at, After: after,
+		TLS: s.Config.TLSClientConfig, Types: s.types, Settings: s.settings, At: at, After: after,
 	})
 	s.must(err)
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run", "^TestControllers$")
@@ -192,7 +193,7 @@ func TestKilledRecovery(t *testing.T) {
 		if kills < last-first {
 			t.Errorf("the controllers were killed %d times", kills)
 		}
-	})
+	}, "beacon")
 }
 
 // killThrice kills the controllers at a write of a creation, of a replacement and of a deletion. It is false if all end before.

@@ -48,7 +48,7 @@ type ladderCase struct {
 }
 
 // eachCase runs cases one after another on a stage of each provider.
-func eachCase[C any](t *testing.T, cases map[string]C, run func(t *testing.T, s *stage, tc C)) {
+func eachCase[C any](t *testing.T, cases map[string]C, run func(t *testing.T, s *stage, tc C), types ...string) {
 	each(t, func(t *testing.T, s *stage) {
 		for _, name := range slices.Sorted(maps.Keys(cases)) {
 			t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func eachCase[C any](t *testing.T, cases map[string]C, run func(t *testing.T, s 
 				run(t, s, cases[name])
 			})
 		}
-	})
+	}, types...)
 }
 
 // interrupted creates an object whose creation faults interrupt, and waits until it says so with a text, if that is not empty.
@@ -143,7 +143,7 @@ func TestLadder(t *testing.T) {
 		}
 		s.delete(north)
 		s.gone(north)
-	})
+	}, "berth", "pier", "beacon")
 }
 
 // What an interrupted creation made is deleted with its object, whose secrets no longer count, unless it may be the resource of others.
@@ -172,7 +172,7 @@ func TestInterruptedCreationIsDeleted(t *testing.T) {
 		if len(s.files("beacon")) != 1 || s.calls("delete") != 1 {
 			t.Errorf("the resource of others was deleted: there is %v", s.files("beacon"))
 		}
-	})
+	}, "beacon", "berth")
 }
 
 // What another object has is neither taken over nor deleted by one whose creation was interrupted.
@@ -195,7 +195,7 @@ func TestInterruptedCreationOfWhatAnotherHas(t *testing.T) {
 		if len(s.files("beacon")) != 1 || s.calls("delete") != 0 {
 			t.Errorf("after %d deletions there is %v", s.calls("delete"), s.files("beacon"))
 		}
-	})
+	}, "beacon")
 }
 
 // What exists already is neither created again nor adopted, unless a person says so.
@@ -219,7 +219,7 @@ func TestExistsBefore(t *testing.T) {
 		if n := len(s.files("beacon")); n != 1 {
 			t.Errorf("then there are %d", n)
 		}
-	})
+	}, "beacon")
 }
 
 // The label for the owner is beside those that an object declares, is no drift, and cannot be another one.
@@ -256,7 +256,7 @@ func TestOwnershipLabel(t *testing.T) {
 			}
 			return s.isReady(north)
 		})
-	})
+	}, "pier")
 }
 
 // Labels may be below blocks, which must be declared.
@@ -273,7 +273,7 @@ func TestOwnershipLabelInBlock(t *testing.T) {
 			t.Error(diff)
 		}
 		s.waits(south, failure.InvalidSettings, "spec.forProvider.metadata[0].labels.bowline-uid cannot be set")
-	})
+	}, "pier")
 }
 
 // A lost state changes no connection Secret. It is made anew by an import where it had no secret, and the resource is the object's.
@@ -332,7 +332,7 @@ func TestLostStateIsImported(t *testing.T) {
 		})
 		s.delete(north)
 		s.gone(north)
-	})
+	}, "berth", "pier", "beacon")
 }
 
 // named is an object of a kind with the name north inside and outside.

@@ -99,7 +99,7 @@ func listedCases() map[string]listedCase {
 // What an interrupted creation made is found in a list of its type by the label of the object. Nothing is created twice.
 func TestListedAfterInterruption(t *testing.T) {
 	t.Parallel()
-	s, cases := newStage(t, "reef"), listedCases()
+	s, cases := newStage(t, "reef", "mooring", "pier", "berth"), listedCases()
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
 			tc, s := cases[name], s.of(t)
@@ -137,7 +137,7 @@ func TestListedAfterInterruption(t *testing.T) {
 // A replacement waits until the list has no former resource any more, which could be taken for the new one.
 func TestReplacedWhileListed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "reef")
+	s := newStage(t, "reef", "mooring")
 	s.settings = inList(time.Hour, map[string]any{"name": "{name}"})
 	s.run()
 	o := s.object("Mooring", "moored", map[string]any{"forProvider": map[string]any{"name": "south"}})
@@ -159,7 +159,7 @@ func TestReplacedWhileListed(t *testing.T) {
 // A creation after one that failed in part waits, too.
 func TestCreatedAgainWhileListed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "reef")
+	s := newStage(t, "reef", "mooring")
 	s.settings = inList(time.Hour, map[string]any{"name": "{name}"})
 	s.faults(map[string]any{"verb": "create", "do": "taint", "times": 1}, map[string]any{"verb": "delete", "when": "before", "do": "delay", "delay": "3s", "times": 1})
 	o := s.object("Mooring", "moored", map[string]any{"forProvider": map[string]any{"name": "north"}})
@@ -192,7 +192,7 @@ func (s *stage) says(o *unstructured.Managed, message string) {
 // Settings that are made after the creation began find what has the label, and do not prove that there is nothing.
 func TestListConfiguredLater(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "reef")
+	s := newStage(t, "reef", "mooring")
 	for name, tc := range map[string]struct {
 		before       external.TypeSettings
 		fault        map[string]any
@@ -231,7 +231,7 @@ func TestListConfiguredLater(t *testing.T) {
 // A lost state is made anew from a list, where an import by the external name fails, and the resource has the label and the name of the object.
 func TestLostStateIsListed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "reef")
+	s := newStage(t, "reef", "mooring")
 	for name, copied := range map[string]bool{"the object's": false, "a copy with its label": true} {
 		t.Run(name, func(t *testing.T) {
 			s := s.of(t)

@@ -41,7 +41,7 @@ func TestUnidentifiedCreation_N101(t *testing.T) {
 	for mode, program := range map[string]string{"null_state": "reef", "null_id": "reef", "forgets": "shoal"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, program, "faulty")
+			s := newStage(t, program, "beacon", "faulty")
 			kind, o := "faulty", s.object("Faulty", "north", map[string]any{"forProvider": map[string]any{"value": "a", "mode": mode}})
 			if program == "shoal" {
 				kind, o = "beacon", s.named("beacon")
@@ -189,7 +189,7 @@ func TestUnreadableNote(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.notes, string(north.GetUID())+".change")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the note is left: %v", err)
 		}
-	})
+	}, "beacon")
 }
 
 // An object that got the external name of another resource, and then its own again, has its secrets still.

@@ -53,7 +53,7 @@ func TestAdoptionByOtherNames(t *testing.T) {
 		s.ready(first)
 		s.create(byName)
 		s.waits(byName, failure.ExternalNameTaken, "belongs to Pier first")
-	})
+	}, "pier")
 }
 
 // Of objects that adopt a resource at the same time, one gets it.
@@ -91,7 +91,7 @@ func TestAdoptionAtOnce(t *testing.T) {
 		if ready != 1 {
 			t.Errorf("%d objects have the resource", ready)
 		}
-	})
+	}, "pier")
 }
 
 // What another object takes over is neither changed nor deleted by the former one, which may take it back.
@@ -127,7 +127,7 @@ func TestTakeOver_N102(t *testing.T) {
 		if files := s.files("pier"); len(files) != 0 {
 			t.Errorf("after its deletion there is %v", files)
 		}
-	})
+	}, "pier")
 }
 
 // An object takes back what another one has handed on to a third one.
@@ -152,7 +152,7 @@ func TestTakeOverOfThird_N102(t *testing.T) {
 		}
 		s.delete(north)
 		s.gone(north)
-	})
+	}, "pier")
 }
 
 // takeOver has an object take over what another one has.
@@ -207,7 +207,7 @@ func TestLabelOfAnother(t *testing.T) {
 		if s.calls("delete") != 0 || len(s.files("pier")) != 1 {
 			t.Error("it was deleted")
 		}
-	})
+	}, "pier")
 }
 
 // Wherever the controllers are killed during a takeover, one object has the resource in the end, and the deletion of the other one leaves it.
@@ -246,5 +246,5 @@ func TestKilledTakeOver(t *testing.T) {
 				stop()
 			}
 		}
-	})
+	}, "pier")
 }

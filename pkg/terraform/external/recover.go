@@ -132,7 +132,8 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 
 // FindCreated returns the external name of what an interrupted creation made. What was made in part has none, unless the object is being
 // deleted: Create deletes it. Plans do not look for what an interrupted creation made.
-func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
+func (c *client) FindCreated(ctx context.Context, mg resource.Managed) (name string, err error) {
+	defer func() { err = c.orStopped(ctx, err) }()
 	if err := c.takeFromJournal(ctx, mg); err != nil {
 		return "", err
 	}

@@ -67,23 +67,25 @@ type stage struct {
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
 	only     string   // the type of findable that has them; empty: all
-	more     []string // types beside those of all stages
+	types    []string // without the provider
 }
 
 // findable are the types with a name and tags.
 var findable = map[string]bool{"berth": true, "pier": true, "beacon": true, "mooring": true}
 
-var types = []string{"berth", "chart", "anchor", "mirror", "pier", "beacon", "mooring"}
-
-// newStage installs the kinds of reef, of protocol 6, or shoal, of protocol 5, and more types where a test wants them.
-func newStage(t *testing.T, program string, more ...string) *stage {
+// newStage installs the kinds of types of reef, of protocol 6, or shoal, of protocol 5: berths, where a test names none. Others would keep
+// the API server busy.
+func newStage(t *testing.T, program string, types ...string) *stage {
 	t.Helper()
-	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes"), more: more}
+	s := &stage{Env: controlplanetest.New(t), t: t, program: program, folder: t.TempDir(), notes: filepath.Join(t.TempDir(), "notes"), types: types}
+	if len(types) == 0 {
+		s.types = []string{"berth"}
+	}
 	s.name = program + "-" + s.Namespace[max(0, len(s.Namespace)-20):]
 	s.readSchemas()
 	definitions, err := kinds.ConfigDefinitions(s.name, s.schemas.Provider)
 	s.must(err)
-	for _, name := range slices.Concat(types, more) {
+	for _, name := range s.types {
 		if schema := s.schemas.Resources[program+"_"+name]; schema != nil {
 			of, err := kinds.Definitions(s.name, program+"_"+name, schema)
 			s.must(err)
@@ -95,7 +97,7 @@ func newStage(t *testing.T, program string, more ...string) *stage {
 	return s
 }
 
-// isSpare is true for definitions that no test uses: in namespaces there are anchors only. They would keep the API server busy.
+// isSpare is true for definitions that no test uses: in namespaces there are anchors only.
 func isSpare(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Scope == apiextensionsv1.NamespaceScoped && d.Spec.Names.Kind != "Anchor"
 }
@@ -146,7 +148,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 		if err != nil {
 			return err
 		}
-		for _, name := range slices.Concat(types, s.more) {
+		for _, name := range s.types {
 			if of := s.schemas.Resources[s.program+"_"+name]; of != nil {
 				settings := external.TypeSettings{ConnectionKeys: []string{"endpoint", "address"}}
 				if findable[name] && (s.only == "" || s.only == name) {
@@ -322,13 +324,13 @@ func (s *stage) calls(verb string) (n int) {
 	return n
 }
 
-// each runs a parallel test with both providers.
-func each(t *testing.T, run func(t *testing.T, s *stage)) {
+// each runs a parallel test with types of both providers.
+func each(t *testing.T, run func(t *testing.T, s *stage), types ...string) {
 	t.Parallel()
 	for _, program := range []string{"reef", "shoal"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			run(t, newStage(t, program))
+			run(t, newStage(t, program, types...))
 		})
 	}
 }

@@ -66,7 +66,7 @@ func TestWarnings(t *testing.T) {
 		s.delete(north)
 		s.gone(north)
 		s.hasWarnings(config, map[string]int32{"(sensitive) is old": 1})
-	})
+	}, "berth", "anchor")
 }
 
 // warns has the provider warn.
