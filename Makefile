@@ -105,7 +105,7 @@ crashpoints: build ## Interrupt every operation of the cloud's kinds, of claims,
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@bin/crashpoints $(ARGS)
 	@[[ -n "$(ARGS)" ]] || $(GO) run ./test/crashpoints/workloads
-	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 30m -run TestKilledControllers ./pkg/terraform/external
+	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 30m -run TestKilled ./pkg/terraform/external
 	@[[ -n "$(ARGS)" ]] || BOWLINE_TERRAFORM_POINTS=all $(GO) test -count=1 -timeout 1h -v ./test/crashpoints/terraform
 
 .PHONY: storm

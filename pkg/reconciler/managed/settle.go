@@ -170,7 +170,7 @@ func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 	}
 	patience := throttlePatience
 	switch reason := failure.Of(o.Err).Reason; {
-	case reason == failure.ExternalSystemRefused: // which does not pass by itself
+	case reason == failure.ExternalSystemRefused, failure.IsLeak(reason): // which does not pass by itself, or not soon
 		return false
 	case failure.IsSystemOutOfReach(reason) && p.synced.Reason == "" || meta.WasDeleted(p.managed) && p.ready.Reason != xpv1.ReasonDeleting:
 		return false // else a new object would show nothing of it, and one that is being deleted would stay Ready

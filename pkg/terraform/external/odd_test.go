@@ -213,9 +213,9 @@ func TestExternalNameAndBack(t *testing.T) {
 		})
 		s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", "berth-other.json")))
 		s.edit(north, func(map[string]any) { meta.SetExternalName(north, id) })
-		s.Eventually(t, "it has its own again", func(context.Context) error {
+		s.eventually(north, "it has its own again", func() error {
 			if name := string(s.stored(north).Data["externalName"]); name != id {
-				return fmt.Errorf("its state is of %s", name)
+				return fmt.Errorf("its state is of %s, its name %s; %w", name, meta.GetExternalName(north), s.isReady(north))
 			}
 			return nil
 		})

@@ -216,35 +216,33 @@ func TestKilledTakeOver(t *testing.T) {
 	if os.Getenv(variableAll) != "" {
 		last = 100
 	}
-	each(t, func(t *testing.T, s *stage) {
-		for _, after := range []bool{false, true} {
-			for at, killed := 1, true; killed && at <= last; at++ {
-				stop := s.run()
-				north := s.pier("north", "")
-				s.create(north)
-				s.ready(north)
-				stop()
-				south := s.pier("south", meta.GetExternalName(north))
-				south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north),
-					meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
-				s.create(south)
-				killed = s.kill(at, after, func() bool {
-					s.read(south)
-					return s.isReady(south) == nil
-				})
-				stop = s.run()
-				s.ready(south)
-				s.nudge(north)
-				s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
-				s.delete(north)
-				s.gone(north)
-				if n := len(s.files("pier")); n != 1 {
-					t.Errorf("after a kill at write %d (after it: %v) and the deletion of the former object there are %d", at, after, n)
-				}
-				s.delete(south)
-				s.gone(south)
-				stop()
+	eachKill(t, func(t *testing.T, s *stage, after bool) {
+		for at, killed := 1, true; killed && at <= last; at++ {
+			stop := s.run()
+			north := s.pier("north", "")
+			s.create(north)
+			s.ready(north)
+			stop()
+			south := s.pier("south", meta.GetExternalName(north))
+			south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north),
+				meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+			s.create(south)
+			killed = s.kill(at, after, func() bool {
+				s.read(south)
+				return s.isReady(south) == nil
+			})
+			stop = s.run()
+			s.ready(south)
+			s.nudge(north)
+			s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
+			s.delete(north)
+			s.gone(north)
+			if n := len(s.files("pier")); n != 1 {
+				t.Errorf("after a kill at write %d (after it: %v) and the deletion of the former object there are %d", at, after, n)
 			}
+			s.delete(south)
+			s.gone(south)
+			stop()
 		}
 	}, "pier")
 }
