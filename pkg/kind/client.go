@@ -155,6 +155,11 @@ type client[C, P, O, V any] struct {
 	unapplied []parameters.Difference   // of have in those, while it accepts the connection Secret
 }
 
+// ExternalSystem is that of the connection, where the kind's system shows one (N55).
+func (c *client[C, P, O, V]) ExternalSystem() xpv1.ExternalSystem {
+	return c.system.identify(c.Client, managed.ExternalObservation{}).System
+}
+
 // ReplaysCreate is true if the vendor repeats its first answer (N22).
 func (c *client[C, P, O, V]) ReplaysCreate() bool { return c.Identity == ByToken }
 

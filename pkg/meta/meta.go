@@ -31,6 +31,9 @@ const (
 	AnnotationKeyReconciliationPaused    = "crossplane.io/paused"                    // exactly "true" pauses the object (R96)
 	AnnotationKeyPollInterval            = "crossplane.io/poll-interval"             // a Go duration of at least a second
 	AnnotationKeyReconcileRequestedAt    = "crossplane.io/reconcile-requested-at"    // a new value triggers a reconciliation
+	// AnnotationKeyExternalCreateSystem is the id of the external system in which the last creation began, where the system shows one. It
+	// counts until the status records the system (N55).
+	AnnotationKeyExternalCreateSystem = "bowline.dev/external-create-system"
 	// AnnotationKeyOrphanOnDelete lets the deletion of an object finish in whatever state it is, and orphan the external resource,
 	// if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
@@ -411,6 +414,17 @@ func GetExternalCreateFailed(o metav1.Object) time.Time {
 func SetExternalCreatePending(o metav1.Object, now time.Time) {
 	setAnnotatedTime(o, AnnotationKeyExternalCreatePending, later(now, lastResult(o).Add(time.Second)))
 	endPermission(o)
+}
+
+// SetExternalCreateSystem records in which external system a creation begins, empty where that shows no id.
+func SetExternalCreateSystem(o metav1.Object, id string) {
+	if id != "" {
+		setAnnotation(o, AnnotationKeyExternalCreateSystem, id)
+		return
+	}
+	annotations := o.GetAnnotations() // a copy where the object has no Go type
+	delete(annotations, AnnotationKeyExternalCreateSystem)
+	o.SetAnnotations(annotations)
 }
 
 // SetExternalCreateSucceeded records that the pending creation succeeded, no earlier than it began (N25).

@@ -215,34 +215,6 @@ func TestApplicationOutages(t *testing.T) {
 			s.pass()
 			s.wantData("cm", two)
 		},
-		"a report that the cache does not have yet, which an older one is not taken for": func(s *workloadStage) {
-			var old atomic.Pointer[workloadv1alpha1.KubernetesApplicationResource]
-			s.restart(fault.Intercept(s.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if o := old.Load(); o != nil && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/kubernetesapplicationresources/a") {
-					answer := httptest.NewRecorder()
-					answer.Header().Set("Content-Type", "application/json")
-					err := json.NewEncoder(answer).Encode(o)
-					return answer.Result(), err
-				}
-				return next.RoundTrip(r)
-			}))
-			s.submitted(template("a", configMap("cm", one)))
-			ready := s.resource("a")
-			ready.SetGroupVersionKind(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind)
-			secret := s.secret("kube-there")
-			s.delete(secret)
-			s.pass()
-			s.wantResource("a", workloadv1alpha1.ResourceSubmitted, applicationresource.ReasonTargetUnavailable)
-			secret.ResourceVersion = ""
-			s.create(secret)
-			old.Store(ready)
-			if got := s.passOf("a"); got.RequeueAfter != flow.ConflictDelay {
-				s.t.Errorf("with an old cache it is reconciled again after %s", got.RequeueAfter)
-			}
-			old.Store(nil)
-			s.pass()
-			s.wantResource("a", workloadv1alpha1.ResourceSubmitted, xpv1.ReasonAvailable)
-		},
 		"a deletion waits for a cluster that is out of reach, unless the object is to be left there (N31)": func(s *workloadStage) {
 			app := s.submitted(template("a", configMap("cm", one)))
 			s.cluster(func(*http.Request) error { return errors.New("unreachable") })
@@ -295,6 +267,39 @@ func TestApplicationOutages(t *testing.T) {
 			s.Eventually(s.t, "the application is gone", s.untilGone(app))
 		},
 	})
+}
+
+// A pass that sees a resource as it was before its last report does not take that for the present one.
+func TestReportThatTheCacheLacks(t *testing.T) {
+	t.Parallel()
+	s := newWorkloadStage(t)
+	t.Cleanup(s.Close)
+	var old atomic.Pointer[workloadv1alpha1.KubernetesApplicationResource]
+	s.restart(fault.Intercept(s.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if o := old.Load(); o != nil && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/kubernetesapplicationresources/a") {
+			answer := httptest.NewRecorder()
+			answer.Header().Set("Content-Type", "application/json")
+			err := json.NewEncoder(answer).Encode(o)
+			return answer.Result(), err
+		}
+		return next.RoundTrip(r)
+	}))
+	s.submitted(template("a", configMap("cm", one)))
+	ready := s.resource("a")
+	ready.SetGroupVersionKind(workloadv1alpha1.KubernetesApplicationResourceGroupVersionKind)
+	secret := s.secret("kube-there")
+	s.delete(secret)
+	s.pass()
+	s.wantResource("a", workloadv1alpha1.ResourceSubmitted, applicationresource.ReasonTargetUnavailable)
+	secret.ResourceVersion = ""
+	s.create(secret)
+	old.Store(ready)
+	if got := s.passOf("a"); got.RequeueAfter != flow.ConflictDelay {
+		t.Errorf("with an old cache it is reconciled again after %s", got.RequeueAfter)
+	}
+	old.Store(nil)
+	s.pass()
+	s.wantResource("a", workloadv1alpha1.ResourceSubmitted, xpv1.ReasonAvailable)
 }
 
 // bound limits what target "there" allows.

@@ -50,6 +50,8 @@ func (c *external) UseSecretInputs(values map[string][]byte) {
 
 func (c *external) Adoption() resource.Adoption { return c.s.Adoption }
 
+func (c *external) ExternalSystem() xpv1.ExternalSystem { return c.s.Identity }
+
 func (c *external) PollInterval() time.Duration { return c.s.Poll }
 
 // Observe is as careless as an author may be: it overwrites the spec with all that the system reports, whatever the user set, and

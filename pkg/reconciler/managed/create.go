@@ -144,7 +144,9 @@ func (p *pass) nothingCreated() bool {
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	// The mark serves for another attempt where a repeated token or a known name cannot create twice. Where what was created has to
 	// be looked for, the time of the mark counts, and each attempt needs its own (N26). An old one would make the attempt too late (N87).
+	system := p.observation.System.ID
 	holds := p.mustReplay() || p.nothingCreated() && r.defaultName != nil
+	holds = holds && p.managed.GetAnnotations()[meta.AnnotationKeyExternalCreateSystem] == system
 	if holds && meta.ExternalCreateIncomplete(p.managed) && r.sinceBegin(p) <= r.consistency/4 {
 		return r.storeSpec(ctx, p)
 	}
@@ -157,6 +159,7 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		p.memory.marked = r.now().Round(0)
 		meta.SetExternalCreatePending(o, p.memory.marked)
 		began = meta.GetExternalCreatePending(o)
+		meta.SetExternalCreateSystem(o, system)
 		p.memory.mark = began
 		connection.SetCreatedKeys(o, p.memory.oneTimeKeys)
 		connection.Record(o, p.managed)

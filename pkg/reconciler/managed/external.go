@@ -135,6 +135,12 @@ type SecretInputUser interface {
 	UseSecretInputs(values map[string][]byte)
 }
 
+// A SystemIdentifier is a client that knows its external system before it asks for an external resource, which nobody does where the resource
+// has no name yet. Without it a creation in the background is not told from one in another system (N55).
+type SystemIdentifier interface {
+	ExternalSystem() xpv1.ExternalSystem // as in ExternalObservation.System
+}
+
 // A CreationChecker is a client that knows beforehand why a creation would be refused, for plans. It changes nothing.
 type CreationChecker interface {
 	CheckCreation(ctx context.Context, mg resource.Managed) error

@@ -25,7 +25,7 @@ type sighting struct {
 // observe observes the external resource once per pass, and once more after the pass changed it, so that one pass reports the whole
 // story (R21, R26). One without a name does not exist yet, as far as can be known (R69).
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
-	var o ExternalObservation
+	o := ExternalObservation{System: connectedSystem(p.external)}
 	if meta.GetExternalName(p.managed) != "" {
 		if given := r.giveDetails(ctx, p); given.End != flow.Continue {
 			return given

@@ -32,6 +32,10 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
 		return flow.Next()
 	}
+	p.observation.System = connectedSystem(p.external)
+	if o := r.checkSystem(p); o.End != flow.Continue { // what is not found there proves nothing
+		return o
+	}
 	if p.mustReplay() && (!meta.WasDeleted(p.managed) || meta.GetExternalName(p.managed) != "") {
 		return flow.Next()
 	}

@@ -17,6 +17,14 @@ import (
 // externalSystem is the field of the status that records in which external system the external resource is (N55).
 const externalSystem = "externalSystem"
 
+// connectedSystem is the external system of a client that knows it without asking for a resource.
+func connectedSystem(external any) (s xpv1.ExternalSystem) {
+	if identifier, knows := optional[SystemIdentifier](external); knows {
+		s = identifier.ExternalSystem()
+	}
+	return s
+}
+
 // noteSystem remembers the external system in which the external resource was found, or in which its creation begins. One that shows no
 // id is no other one. The status gets it with the other changes of the pass.
 func (p *pass) noteSystem() {
@@ -40,12 +48,17 @@ func (p *pass) recordSystem() error {
 	return p.setStatus(externalSystem, tree{"id": is.ID, "name": is.Name})
 }
 
-// knownSystem is where the external resource is, as far as this process or the status knows.
+// knownSystem is where the external resource is, as far as this process or the object knows. The mark of a creation without a result is newer
+// than the status.
 func (p *pass) knownSystem() xpv1.ExternalSystem {
-	if p.memory.system.ID != "" {
+	began, stored := xpv1.ExternalSystem{ID: p.managed.GetAnnotations()[meta.AnnotationKeyExternalCreateSystem]}, p.memory.stored.system
+	switch {
+	case p.memory.system.ID != "":
 		return p.memory.system
+	case stored.ID == "", meta.ExternalCreateIncomplete(p.managed) && began.ID != "" && began.ID != stored.ID:
+		return began
 	}
-	return p.memory.stored.system
+	return stored
 }
 
 // descendsFrom is true if the id of an external system shows that it is the given one, or a restored copy of that (N60).
@@ -78,8 +91,12 @@ func (r *Reconciler) checkSystem(p *pass) outcome {
 	if !related && !p.isElsewhere() {
 		return flow.Next()
 	}
-	was, is, name := p.knownSystem(), p.observation.System, meta.GetExternalName(p.managed)
-	reason, state, remedy := ReasonCannotDelete, "which does not have it", "" // see suggestOrphan
+	was, is := p.knownSystem(), p.observation.System
+	what, state := fmt.Sprintf("external resource %q was last seen", meta.GetExternalName(p.managed)), "which does not have it"
+	if meta.GetExternalName(p.managed) == "" {
+		what, state = "a creation whose result is not known began", "where it is not looked for"
+	}
+	reason, remedy := ReasonCannotDelete, "" // see suggestOrphan
 	if related {
 		state = "the original of that copy, where it belongs to another control plane"
 		if !descendsFrom(is.ID, was.ID) {
@@ -103,6 +120,6 @@ func (r *Reconciler) checkSystem(p *pass) outcome {
 	}
 	const team = "the external resource is in another external system than the one that its configuration leads to now: ask your platform team " +
 		"to correct the configuration"
-	return rejected(reason, failure.ForTeam(failure.ExternalSystemChanged, team, fmt.Errorf("external resource %q was last seen in external system "+
-		"%s, and its ProviderConfig leads to %s now, %s: point the ProviderConfig or its Secret back%s", name, was, is, state, remedy)))
+	return rejected(reason, failure.ForTeam(failure.ExternalSystemChanged, team, fmt.Errorf("%s in external system %s, and its ProviderConfig "+
+		"leads to %s now, %s: point the ProviderConfig or its Secret back%s", what, was, is, state, remedy)))
 }

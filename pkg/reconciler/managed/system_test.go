@@ -41,15 +41,21 @@ func recorded(id string) act {
 	return object("the status records "+id, func(mg *thing.Thing) bool { return mg.Status.ExternalSystem.ID == id })
 }
 
+// becomesB has it lead there while it is called.
+func becomesB(s *stage) {
+	clear(s.system.Resources)
+	s.system.Identity = xpv1.ExternalSystem{ID: "b", Name: "b.example.org:5432"}
+}
+
 // An external resource that is not found in another external system than before is neither created there nor taken for gone.
 func TestExternalSystemChanged(t *testing.T) {
-	const held, word = "Ready=CannotObserve Synced=ReconcileError", "was last seen in external system a.example.org:5432 (a)"
+	const unseen, word = "Ready=CannotObserve Synced=ReconcileError", "was last seen in external system a.example.org:5432 (a)"
 	typed := object("a typed failure", func(mg *thing.Thing) bool {
 		f, ready := xpv1.FailureOf(mg), mg.GetCondition(xpv1.TypeReady)
 		return f.Reason == failure.ExternalSystemChanged && f.Stalled && f.Message != "" && (ready.Status == corev1.ConditionUnknown || mg.DeletionTimestamp != nil)
 	})
 	inA := then(inSystem, pass, sees(ready), recorded("a"))
-	stays := then(sees(held), typed, resources(0), calls("Create", 0), recorded("a"), reports(word, "leads to b.example.org:5432 (b)"))
+	stays := then(sees(unseen), typed, resources(0), calls("Create", 0), recorded("a"), reports(word, "leads to b.example.org:5432 (b)"))
 	hides := object("nothing of the other's shows", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 1 })
 	isMoved := then(inA, later(time.Minute), moved, forget, pass, stays)
 	orphans := then(annotate(meta.AnnotationKeyOrphanOnDelete, "true"), forget, pass, sees(gone), emitted(managed.ReasonOrphaned))
@@ -58,7 +64,7 @@ func TestExternalSystemChanged(t *testing.T) {
 	copied := then(calls("Delete", 0), recorded("copy/a"), reports("the original of that copy"))
 	removed := then(deleted, pass, sees(gone), resources(0))
 	inCopy := then(inA, identified("copy1/a"), pass, sees(ready), recorded("copy1/a"))
-	inOther := then(inCopy, identified("copy2/a"), forget, pass, sees(held), typed, reports("another copy of the same original"))
+	inOther := then(inCopy, identified("copy2/a"), forget, pass, sees(unseen), typed, reports("another copy of the same original"))
 	playBoth(t, scripts{
 		"it is not created there, and reported once (N55)": {isMoved, emitted(managed.ReasonCannotObserve), polled, later(time.Minute), nothingNew, stays},
 		"after a restart, too (N55)":                       {isMoved, forget, restarted, pass, stays, emitted(), wrote(0)},
@@ -77,12 +83,9 @@ func TestExternalSystemChanged(t *testing.T) {
 		"a deletion that began is held (N55)": {inA, slowDelete, deleted, pass, moved, forget, pass, waits, movedBack,
 			system(func(s *thing.System) { s.SlowDelete = false }), pass, sees(gone), resources(0)},
 		"another's has its name there (N55)": {inA, moved, func(s *stage) { s.system.Resources[s.key.Name] = thing.Resource{Size: 7, Owner: "another"} },
-			pass, sees(held), typed, reports(word), hides, sized(7), deleted,
+			pass, sees(unseen), typed, reports(word), hides, sized(7), deleted,
 			pass, sees("Ready=Deleting Synced=ReconcileError"), typed, hides, orphans},
-		"one that is moved during Delete (N55)": {inA, deleted, during("Delete", func(s *stage) {
-			clear(s.system.Resources)
-			s.system.Identity = xpv1.ExternalSystem{ID: "b", Name: "b.example.org:5432"}
-		}), pass, sees("Ready=Deleting Synced=ReconcileError"), typed, mended, orphans},
+		"one that is moved during Delete (N55)": {inA, deleted, during("Delete", becomesB), pass, sees("Ready=Deleting Synced=ReconcileError"), typed, mended, orphans},
 		"whose creation was interrupted (N55)": {now, identified("a"), lose("Create", failure.OutcomeUnknown(errors.New("timeout"))), try, recorded("a"),
 			moved, later(time.Hour), restarted, forget, pass, resources(0), calls("Create", 0), reports(word), deleted, pass, waits},
 		"whose creation failed (N55)":                                 {now, identified("a"), refuse("Create", errors.New("no room left")), try, moved, restarted, inB},
@@ -96,19 +99,39 @@ func TestExternalSystemChanged(t *testing.T) {
 		"its address changes (N55)": {inA, system(func(s *thing.System) { s.Identity.Name = "new" }), pass, sees(ready), nothingNew,
 			object("the new name", func(mg *thing.Thing) bool { return mg.Status.ExternalSystem.Name == "new" })},
 		"its id becomes more exact (N60)": {inA, wiped, identified("cloud/a"), pass, sees(ready), resources(1), recorded("cloud/a"), removed},
-		"at the original of its restored copy (N60)": {inA, identified("copy/a"), pass, recorded("copy/a"), identified("a"), forget, pass, sees(held), typed,
-			copied, permittedByUID, resize(3), pass, sees(held), calls("Update", 0), deleted, pass, copied, restarted, pass, copied,
+		"at the original of its restored copy (N60)": {inA, identified("copy/a"), pass, recorded("copy/a"), identified("a"), forget, pass, sees(unseen), typed,
+			copied, permittedByUID, resize(3), pass, sees(unseen), calls("Update", 0), deleted, pass, copied, restarted, pass, copied,
 			identified("copy/a"), pass, sees(gone), resources(0)},
-		"at the original, which a person accepts (N60)": {inA, identified("copy/a"), pass, identified("a"), forget, pass, sees(held),
+		"at the original, which a person accepts (N60)": {inA, identified("copy/a"), pass, identified("a"), forget, pass, sees(unseen),
 			annotate(meta.AnnotationKeyRestoredAs, "a"), pass, sees(ready), recorded("a"), identified("copy/a"), pass, sees(ready)},
-		"in another copy of the same original (N60)": {inOther, permittedByUID, resize(3), pass, sees(held), calls("Update", 0), recorded("copy1/a"),
-			restarted, pass, sees(held), deleted, pass, restarted, pass, calls("Delete", 0), identified("copy1/a"), pass, sees(gone), resources(0)},
+		"in another copy of the same original (N60)": {inOther, permittedByUID, resize(3), pass, sees(unseen), calls("Update", 0), recorded("copy1/a"),
+			restarted, pass, sees(unseen), deleted, pass, restarted, pass, calls("Delete", 0), identified("copy1/a"), pass, sees(gone), resources(0)},
 		"deleted in another copy (N60)":            {inCopy, identified("copy2/a"), deleted, pass, calls("Delete", 0), resources(1), recorded("copy1/a")},
 		"in another copy, which is accepted (N60)": {inOther, annotate(meta.AnnotationKeyRestoredAs, "copy2/a"), pass, sees(ready), recorded("copy2/a"), removed},
 		"in a copy of its copy (N60)":              {inCopy, identified("copy2/copy1/a"), pass, sees(ready), recorded("copy2/copy1/a"), removed},
 		"in one with an id that ends alike (N60)":  {descended("x/a", "x/a"), pass, descended("y/a", "y/a"), pass, sees(ready), recorded("y/a"), removed},
-		"at the original, where it failed (N60, N74)": {inCopy, identified("a"), failed(errors.New("disk lost")), forget, pass, sees(held), typed,
-			restarted, pass, sees(held), identified("copy1/a"), failed(nil), pass, sees(ready)},
+		"at the original, where it failed (N60, N74)": {inCopy, identified("a"), failed(errors.New("disk lost")), forget, pass, sees(unseen), typed,
+			restarted, pass, sees(unseen), identified("copy1/a"), failed(nil), pass, sees(ready)},
 		"it only observes (N55)": {inA, allow("Observe"), moved, forget, pass, stays, deleted, pass, sees(gone)},
+	})
+}
+
+// What a creation made that is in progress, or has no result, is neither looked for nor created again in another external system.
+func TestCreationInFormerSystem(t *testing.T) {
+	const began = "a creation whose result is not known began in external system a"
+	interrupted := then(now, suspected, annotate(meta.AnnotationKeyExternalCreateSystem, "a"), identified("b"), later(time.Hour), forget)
+	stalled := object("a stalled one", func(mg *thing.Thing) bool {
+		f := xpv1.FailureOf(mg)
+		return f.Reason == failure.ExternalSystemChanged && f.Stalled && mg.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue
+	})
+	unknown := then(stalled, calls("FindCreated", 0), calls("Create", 0), reports(began, "leads to b.example.org:5432 (b)"))
+	playBoth(t, scripts{
+		"which would be looked for (N55)": {interrupted, findable, pass, unknown, deleted, forget, pass, stalled,
+			reports(began, "point the ProviderConfig", meta.AnnotationKeyOrphanOnDelete), identified("a"), pass, sees(gone), resources(0)},
+		"which would be repeated (N55)":                    {interrupted, replays, pass, unknown},
+		"which a person permits to be created there (N55)": {interrupted, findable, pass, unknown, permittedByUID, pass, sees(ready), resources(1), recorded("b")},
+		"which ends in the background (N55)": {now, findable, inBackground, identified("a"), during("Create", becomesB), pass, recorded("a"),
+			until("the name is recorded", func(s *stage) bool { return meta.GetExternalName(s.thing()) == "vendor-1" }), wiped, later(time.Minute), forget,
+			pass, stalled, calls("Create", 0), reports("was last seen in external system a.example.org:5432 (a)")},
 	})
 }

@@ -71,6 +71,9 @@ func (c *client) SecretValues() [][]byte {
 	return values
 }
 
+// ExternalSystem is where the ProviderConfig leads, as far as its settings show it (N55).
+func (c *client) ExternalSystem() xpv1.ExternalSystem { return c.Client.System }
+
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
 	defer func() { err = c.orStopped(ctx, err) }()

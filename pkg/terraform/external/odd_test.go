@@ -283,9 +283,6 @@ func TestDeletedElsewhere_N102(t *testing.T) {
 		elsewhere := t.TempDir()
 		s.create(s.object("ProviderConfig", "elsewhere", map[string]any{"configuration": map[string]any{"folder": elsewhere}}))
 		s.run()
-		lead := func(folder string) {
-			s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) { set(o, folder, "spec", "configuration", "folder") })
-		}
 		for name, tc := range map[string]struct {
 			change func(o *unstructured.Managed, spec map[string]any)
 			reason failure.Reason
@@ -294,7 +291,7 @@ func TestDeletedElsewhere_N102(t *testing.T) {
 			"config": {func(_ *unstructured.Managed, o map[string]any) {
 				set(o, "elsewhere", "spec", "providerConfigRef", "name")
 			}, failure.ExternalSystemChanged},
-			"configuration": {func(*unstructured.Managed, map[string]any) { lead(elsewhere) }, failure.ExternalSystemChanged},
+			"configuration": {func(*unstructured.Managed, map[string]any) { s.lead(elsewhere) }, failure.ExternalSystemChanged},
 		} {
 			o := s.berth(name, 2)
 			s.create(o)
@@ -303,7 +300,7 @@ func TestDeletedElsewhere_N102(t *testing.T) {
 			s.edit(o, func(object map[string]any) { tc.change(o, object) })
 			s.delete(o)
 			s.eventually(o, "it says why it is not deleted", func() error { return s.hasFailed(o, tc.reason) })
-			lead(s.folder)
+			s.lead(s.folder)
 			s.edit(o, func(object map[string]any) {
 				meta.SetExternalName(o, id)
 				set(object, "default", "spec", "providerConfigRef", "name")
@@ -314,6 +311,50 @@ func TestDeletedElsewhere_N102(t *testing.T) {
 			t.Errorf("there is %v", left)
 		}
 	})
+}
+
+// A creation that ends, or is looked for, after the ProviderConfig was led elsewhere is neither repeated there nor forgotten.
+func TestCreatedElsewhere_N55(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		elsewhere := t.TempDir()
+		s.settings = byLabel
+		s.run()
+		for name, faults := range map[string][]map[string]any{
+			"ends":        {{"verb": "create", "when": "after", "do": "delay", "delay": "1s", "times": 1}},
+			"interrupted": {{"verb": "import", "do": "fail"}, lostAnswer},
+		} {
+			s.faults(faults...)
+			o := s.object("Beacon", name, map[string]any{"forProvider": map[string]any{"name": name}})
+			s.create(o)
+			s.Eventually(t, "the provider creates it", func(context.Context) error {
+				if len(s.files("beacon")) != 1 {
+					return errors.New("it has not")
+				}
+				return nil
+			})
+			s.lead(elsewhere)
+			s.eventually(o, "it says that it is not there", func() error { return s.hasFailed(o, failure.ExternalSystemChanged) })
+			s.delete(o)
+			s.eventually(o, "it says why it is not deleted", func() error {
+				if !meta.WasDeleted(o) || o.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonDeleting {
+					return errors.New("its deletion has not begun")
+				}
+				return s.hasFailed(o, failure.ExternalSystemChanged)
+			})
+			s.heal()
+			s.lead(s.folder)
+			s.gone(o)
+			if there, _ := filepath.Glob(filepath.Join(elsewhere, "*", "*.json")); len(there)+len(s.files("beacon")) > 0 {
+				t.Errorf("%s: there are %v, and elsewhere %v", name, s.files("beacon"), there)
+			}
+		}
+	}, "beacon")
+}
+
+// lead changes where ProviderConfig default leads.
+func (s *stage) lead(folder string) {
+	s.t.Helper()
+	s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) { set(o, folder, "spec", "configuration", "folder") })
 }
 
 // A resource whose state cannot be stored, as one that is too large, can be deleted.

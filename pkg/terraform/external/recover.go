@@ -43,7 +43,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.NoState(), otherState(mg, stored)
 	case meta.WasDeleted(mg) && wasRenamed(mg, stored):
 		return c.NoState(), renamed(mg, stored)
-	case stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg):
+	case hasFormer(mg, stored):
 		former, err := c.upgraded(ctx, stored.Former)
 		if err != nil {
 			return c.NoState(), err
@@ -76,7 +76,12 @@ func withoutState(mg resource.Managed, cause string) error {
 // chose another external name, the status has the former one.
 func isOfAnother(mg resource.Managed, stored *state.State) bool {
 	recorded, _, _ := kube.NestedString(content(mg), "status", "ownership", "externalName")
-	return wasRenamed(mg, stored) && !stored.Tainted && recorded == meta.GetExternalName(mg) && !meta.GetExternalCreateSucceeded(mg).IsZero()
+	return wasRenamed(mg, stored) && !hasFormer(mg, stored) && !stored.Tainted && recorded == meta.GetExternalName(mg) && !meta.GetExternalCreateSucceeded(mg).IsZero()
+}
+
+// hasFormer is true for a state that also has that of the external resource which the object has by its external name, again or still.
+func hasFormer(mg resource.Managed, stored *state.State) bool {
+	return stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg)
 }
 
 // otherState is the error of an object whose state is not of what it created.
