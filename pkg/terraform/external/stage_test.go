@@ -45,7 +45,7 @@ import (
 func TestMain(m *testing.M) {
 	journal.Main()
 	ctrl.SetLogger(logr.Discard())
-	_ = flag.Set("test.parallel", "8") // tests mostly wait for providers
+	_ = flag.Set("test.parallel", "6") // tests mostly wait for providers
 	if os.Getenv(variableControllers) != "" {
 		os.Exit(m.Run())
 	}
