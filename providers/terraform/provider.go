@@ -8,6 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/terraform/apis"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/crds"
+	"github.com/bowline-dev/bowline/providers/terraform/classes"
 	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
@@ -17,7 +18,7 @@ func Provider(o *controller.Options) provider.Provider {
 		Name:        "terraform",
 		CRDs:        crds.FS,
 		AddToScheme: apis.AddToScheme,
-		Classes:     controller.Classes(),
+		Classes:     classes.Classes(),
 		ExtraRules:  controller.Rules(),
 		Extend: func(s *provider.Setup) error {
 			r, err := controller.New(s, *o)

@@ -46,6 +46,15 @@ func (o *Options) find(spec v1alpha1.TerraformProviderSpec, downloads *mirror.Do
 	return found, err
 }
 
+// lastUsed returns the binary of the version that was used last, if the spec permits it, and it is not that of another binary.
+func (o *Options) lastUsed(tp *v1alpha1.TerraformProvider, than binary) (last binary, ok bool) {
+	if tp.Spec.Source == "" || tp.Status.Version == "" || tp.Status.Version == than.version {
+		return last, false
+	}
+	last, err := findSource(tp.Spec.Source, tp.Spec.Version+", = "+tp.Status.Version, o.all())
+	return last, err == nil
+}
+
 // all returns the folders, with that of downloads.
 func (o *Options) all() []string {
 	if o.Mirror.URL == "" {

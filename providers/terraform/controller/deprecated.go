@@ -17,12 +17,11 @@ const (
 
 // addServed also lists the deprecated fields. A policy of the API server, which has TerraformProviders as its parameters, warns of them: so the
 // controllers need no right to write policies, with which they could block or open the whole API.
-func addServed(all []v1alpha1.ServedKind, resourceType, kind string, s *tfschema.Schema) []v1alpha1.ServedKind {
+func addServed(all []v1alpha1.ServedKind, served v1alpha1.ServedKind, s *tfschema.Schema) []v1alpha1.ServedKind {
 	most := mostDeprecatedOfAll
 	for _, k := range all {
 		most -= len(k.Deprecated)
 	}
-	served := v1alpha1.ServedKind{Type: resourceType, Kind: kind}
 	deprecated := kinds.Deprecations(s)
 	for _, d := range deprecated[:min(len(deprecated), mostDeprecated, most)] {
 		served.Deprecated = append(served.Deprecated, v1alpha1.DeprecatedField{Field: d.Path, Message: d.Message})

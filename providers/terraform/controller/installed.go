@@ -26,7 +26,7 @@ import (
 )
 
 // Discover returns a provider for each TerraformProvider of an API server whose binary is in the folders of this machine. They plan, and change nothing.
-// An error stands for each other one.
+// An error stands for each other one, and for types that a provider does not serve.
 func (o *Options) Discover(ctx context.Context, live client.Reader, scheme *runtime.Scheme) (found []provider.Provider, failed []error) {
 	all := &v1alpha1.TerraformProviderList{}
 	if err := live.List(ctx, all); apimeta.IsNoMatchError(err) {
@@ -39,14 +39,15 @@ func (o *Options) Discover(ctx context.Context, live client.Reader, scheme *runt
 		p, err := o.planner(ctx, of, live, scheme)
 		if err != nil {
 			failed = append(failed, err)
-		} else {
+		}
+		if p.Name != "" {
 			found = append(found, p)
 		}
 	}
 	return found, failed
 }
 
-// planner returns the provider of what a TerraformProvider serves.
+// planner returns the provider of what a TerraformProvider serves. It is there beside an error about some of its types.
 func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, live client.Reader, scheme *runtime.Scheme) (p provider.Provider, err error) {
 	path, err := o.Installed(of)
 	if err != nil {
@@ -63,10 +64,20 @@ func (o *Options) planner(ctx context.Context, of *v1alpha1.TerraformProvider, l
 	source := &processes.Source{Log: logr.Discard()}
 	source.Use(&processes.Binary{Path: path, Schemas: schemas})
 	b := external.NewBridge(of.Name, source, state.NewReader(live, o.Namespace), scheme)
-	p, err = b.Provider(schemas)
+	if p, err = b.Provider(schemas); err != nil {
+		return provider.Provider{}, fmt.Errorf("TerraformProvider %s: %w", of.Name, err)
+	}
 	for _, name := range types {
-		rows, definitions, failed := b.Serve(schemas.Resource(name), typeSettingsOf(of, name))
-		p.Kinds, p.Defined, err = append(p.Kinds, rows...), append(p.Defined, definitions...), errors.Join(err, failed)
+		if schemas.Resources[name] == nil {
+			err = errors.Join(err, fmt.Errorf("TerraformProvider %s: the provider has no resource type %s any more", of.Name, name))
+			continue
+		}
+		o, wrong := wish{of: of, former: of.Status.Kinds}.offer(b, schemas.Resource(name))
+		if o == nil {
+			err = errors.Join(err, fmt.Errorf("TerraformProvider %s: resource type %s: %w", of.Name, name, wrong))
+			continue
+		}
+		p.Kinds, p.Defined = append(p.Kinds, o.rows...), append(p.Defined, o.definitions...)
 	}
 	return p, err
 }

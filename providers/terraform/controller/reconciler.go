@@ -8,10 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,16 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
-	"github.com/bowline-dev/bowline/pkg/terraform/external"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/mirror"
 	"github.com/bowline-dev/bowline/pkg/terraform/plugin"
-	"github.com/bowline-dev/bowline/pkg/terraform/processes"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
 )
@@ -96,26 +87,6 @@ type Reconciler struct {
 	hashes  hashes
 
 	serving map[string]*served // by the name of the TerraformProvider, for one reconcile at a time
-}
-
-// served is what this process serves of one TerraformProvider.
-type served struct {
-	source *processes.Source
-	bridge *external.Bridge
-	setup  *provider.Setup
-	serves bool   // all kinds that there were, if only to say that there is no binary
-	of     string // what status was made of
-	status v1alpha1.TerraformProviderStatus
-	wrong  error   // about settings without an effect, beside which the types are served
-	failed attempt // the last one to read the schemas; empty after one that succeeded
-}
-
-// An attempt is one that failed.
-type attempt struct {
-	of    string // as in served
-	err   error
-	pause time.Duration
-	next  time.Time // when the pause is over
 }
 
 // New returns a reconciler whose kinds have the options of a provider's.
@@ -175,6 +146,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	ready := xpv1.Available()
 	users, err := r.users(ctx, of)
+	var wanted wish
+	if err == nil {
+		wanted, err = r.wishOf(ctx, of)
+	}
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
@@ -182,7 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		controllerutil.RemoveFinalizer(of, Finalizer)
 		return reconcile.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, of, client.MergeFrom(before)))
 	}
-	status, err := r.serve(ctx, of) // also while it is being deleted: its objects need it
+	status, err := r.serve(ctx, wanted) // also while it is being deleted: its objects need it
 	if users != "" {
 		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
 	}
@@ -233,13 +208,20 @@ func (r *Reconciler) users(ctx context.Context, of *v1alpha1.TerraformProvider) 
 	return "", nil
 }
 
-// user names an object of a kind, as the API server has it now: empty if there is none.
+// user names an object of a kind, as the API server has it now: empty if there is none. An API server that has just started may not know a
+// kind yet: there are no objects only where there is no definition either.
 func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKind) (string, error) {
-	for _, scope := range []apiextensionsv1.ResourceScope{apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped} {
+	definitions := kinds.DefinitionNames(of, kind.Type)
+	for i, scope := range []apiextensionsv1.ResourceScope{apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: kinds.Group(of, scope), Version: kinds.Version, Kind: kind.Kind + "List"})
 		err := r.live.List(ctx, list, client.Limit(1))
-		if err != nil && !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		if apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			if _, absent := r.installed(ctx, definitions[i]); apierrors.IsNotFound(absent) {
+				continue
+			}
+		}
+		if err != nil {
 			return "", fmt.Errorf("looking for objects of kind %s: %w", kind.Kind, err)
 		}
 		if len(list.Items) > 0 {
@@ -247,235 +229,4 @@ func (r *Reconciler) user(ctx context.Context, of string, kind v1alpha1.ServedKi
 		}
 	}
 	return "", nil
-}
-
-// serve has this process serve the resource types, and returns what there is then: a status without a binary if it cannot. What it served before
-// it goes on to serve then; if it served nothing yet, the kinds that are installed are served without a process, so that objects say that nothing
-// keeps them as declared.
-func (r *Reconciler) serve(ctx context.Context, tp *v1alpha1.TerraformProvider) (v1alpha1.TerraformProviderStatus, error) {
-	now := r.serving[tp.Name]
-	if now == nil {
-		source := &processes.Source{Journal: r.journal, Leaves: journal.Outlives(), Metrics: r.metrics.Terraform(tp.Name),
-			Log:     r.setup.Manager().GetLogger().WithValues("terraformprovider", tp.Name),
-			Changed: func() { r.changed.enqueue(tp.Name) }}
-		now = &served{source: source, bridge: external.NewBridge(tp.Name, source, r.store, r.setup.Manager().GetScheme())}
-		r.serving[tp.Name] = now
-	}
-	status, err := r.serveBinary(ctx, tp, now)
-	if err != nil && !now.serves {
-		err = errors.Join(err, r.serveInstalled(ctx, tp, now))
-	}
-	return status, err
-}
-
-func (r *Reconciler) serveBinary(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served) (status v1alpha1.TerraformProviderStatus, err error) {
-	found, err := r.find(tp.Spec, r.downloads)
-	if err != nil {
-		return status, err
-	}
-	if err := check(found.path, tp.Spec.Checksums, r.hashes.of); err != nil {
-		if found.path == now.status.Binary {
-			now.use(nil) // else its processes would be started again from what nobody allows
-		}
-		return status, err
-	}
-	info, err := os.Stat(found.path)
-	if err != nil {
-		return status, err
-	}
-	of := fmt.Sprint(found, info.ModTime(), info.Size(), tp.Spec.Types)
-	for _, settings := range tp.Spec.TypeSettings {
-		of += fmt.Sprint(settings.Type, typeSettingsOf(tp, settings.Type))
-	}
-	if now.of == of {
-		return now.status, now.wrong
-	}
-	schemas, protocol, err := now.read(ctx, of, found.path, tp.Spec.Types)
-	if err != nil {
-		return status, err
-	}
-	if status, err = r.install(ctx, tp, now, schemas); err != nil {
-		return status, err
-	}
-	now.use(&processes.Binary{Path: found.path, Schemas: schemas})
-	status.Binary, status.Version, status.Protocol, status.Available = found.path, found.version, protocol, len(schemas.Types)
-	now.of, now.status, now.wrong = of, status, checkSettings(tp, schemas)
-	return status, now.wrong
-}
-
-// use has processes start from a binary, or none.
-func (s *served) use(binary *processes.Binary) {
-	if binary != nil || s.of != "" {
-		s.source.Use(binary)
-	}
-	s.of = ""
-}
-
-// abandon ends the processes of a TerraformProvider that is gone. Objects that exist nevertheless say so.
-func (r *Reconciler) abandon(name string) {
-	if now := r.serving[name]; now != nil {
-		now.use(nil)
-		now.source.Metrics.Forget()
-	}
-}
-
-// serveInstalled serves the kinds that the TerraformProvider had before this process started, as the API server has them.
-func (r *Reconciler) serveInstalled(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served) error {
-	if len(tp.Status.Kinds) == 0 {
-		return nil
-	}
-	var rows []provider.Kind
-	var definitions []*apiextensionsv1.CustomResourceDefinition
-	for _, kind := range tp.Status.Kinds {
-		both, err := r.installed(ctx, kinds.DefinitionNames(tp.Name, kind.Type)...)
-		if err != nil {
-			return err
-		}
-		rows, definitions = append(rows, now.bridge.ServeInstalled(kind.Type, both)...), append(definitions, both...)
-	}
-	configs, err := r.installed(ctx, kinds.ConfigDefinitionNames(tp.Name)...)
-	if err != nil {
-		return err
-	}
-	if err := r.grant(ctx, tp.Name, definitions); err != nil {
-		return err
-	}
-	return r.begin(now, now.bridge.ProviderOf(configs), rows, definitions)
-}
-
-// begin has the controllers serve kinds, with those of the configurations before the first.
-func (r *Reconciler) begin(now *served, p provider.Provider, rows []provider.Kind, definitions []*apiextensionsv1.CustomResourceDefinition) (err error) {
-	if now.setup == nil {
-		if now.setup, err = p.Setup(r.setup.Manager(), r.setup.Options()...); err != nil {
-			return err
-		}
-	}
-	err = now.setup.Serve(rows, definitions)
-	now.serves = now.serves || err == nil
-	return err
-}
-
-// installed returns definitions by their names, as the API server has them.
-func (r *Reconciler) installed(ctx context.Context, names ...string) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
-	for _, name := range names {
-		read, d := &kube.Unstructured{}, &apiextensionsv1.CustomResourceDefinition{}
-		read.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		if err := r.live.Get(ctx, client.ObjectKey{Name: name}, read); err != nil {
-			return nil, fmt.Errorf("reading the definition %s: %w", name, err)
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, d); err != nil {
-			return nil, fmt.Errorf("decoding the definition %s: %w", name, err)
-		}
-		all = append(all, d)
-	}
-	return all, nil
-}
-
-// read is read, which it does not do again for what failed before the pause after that is over.
-func (s *served) read(ctx context.Context, of, binary string, patterns []string) (*plugin.Schemas, int, error) {
-	same := s.failed.of == of
-	if same && time.Now().Before(s.failed.next) {
-		return nil, 0, s.failed.err
-	}
-	schemas, protocol, err := read(ctx, binary, patterns)
-	if err == nil {
-		s.failed = attempt{}
-		return schemas, protocol, nil
-	}
-	pause := lookInterval
-	if same {
-		pause = min(2*s.failed.pause, mostPause)
-	}
-	s.failed = attempt{of: of, err: err, pause: pause, next: time.Now().Add(pause)}
-	return nil, 0, err
-}
-
-// read asks a process of the provider for the schemas of the types that some patterns match.
-func read(ctx context.Context, binary string, patterns []string) (*plugin.Schemas, int, error) {
-	process, err := plugin.Start(ctx, plugin.Command{Path: binary, Timeout: startTimeout})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer process.Close()
-	defer debug.FreeOSMemory() // the schemas of a large provider are more than all that this process needs otherwise
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	used := map[string]bool{}
-	schemas, err := process.Schemas(ctx, func(name string) (any bool) {
-		for _, pattern := range patterns {
-			if matches, _ := path.Match(pattern, name); matches {
-				used[pattern], any = true, true
-			}
-		}
-		return any
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the schemas of the provider: %w", err)
-	}
-	for _, pattern := range patterns {
-		if !used[pattern] {
-			return nil, 0, fmt.Errorf("the provider has no resource type %s, in spec.types, but %s", pattern, some(schemas.Types))
-		}
-	}
-	return schemas, process.Version, nil
-}
-
-// some names a few types in a message.
-func some(types []string) string {
-	const most = 10
-	if more := len(types) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(types[:most], ", "), more)
-	}
-	return strings.Join(types, ", ")
-}
-
-// install applies the definitions, and has the controllers serve their kinds.
-func (r *Reconciler) install(ctx context.Context, tp *v1alpha1.TerraformProvider, now *served, schemas *plugin.Schemas) (
-	status v1alpha1.TerraformProviderStatus, err error) {
-	p, err := now.bridge.Provider(schemas)
-	if err != nil {
-		return status, err
-	}
-	var rows []provider.Kind
-	var definitions []*apiextensionsv1.CustomResourceDefinition
-	var wrong []error
-	for _, name := range schemas.Types {
-		of := schemas.Resources[name]
-		if of == nil {
-			continue
-		}
-		both, defined, err := now.bridge.Serve(schemas.Resource(name), typeSettingsOf(tp, name))
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("resource type %s: %w", name, err))
-			continue
-		}
-		rows, definitions = append(rows, both...), append(definitions, defined...)
-		status.Kinds = addServed(status.Kinds, name, defined[0].Spec.Names.Kind, of)
-	}
-	if len(wrong) > 0 { // the others have theirs
-		return status, fmt.Errorf("%w; until that is corrected its former settings count, and no further types are served", errors.Join(wrong...))
-	}
-	for _, former := range tp.Status.Kinds {
-		if slices.ContainsFunc(status.Kinds, func(k v1alpha1.ServedKind) bool { return k.Type == former.Type && k.Kind == former.Kind }) {
-			continue
-		}
-		user, err := r.user(ctx, tp.Name, former)
-		if err != nil {
-			return status, err
-		}
-		if user != "" {
-			return status, fmt.Errorf("resource type %s is served until its objects are deleted, such as %s: add it to spec.types again", former.Type, user)
-		}
-	}
-	if err := r.grant(ctx, tp.Name, definitions); err != nil {
-		return status, err
-	}
-	report, err := crd.Apply(ctx, r.setup.Manager().GetConfig(), slices.Concat(p.Defined, definitions)...)
-	if err == nil && len(report.Skipped) > 0 {
-		err = errors.New(report.String())
-	}
-	if err != nil {
-		return status, err
-	}
-	return status, r.begin(now, p, rows, definitions)
 }

@@ -111,7 +111,7 @@ type TerraformProviderStatus struct {
 	// Available is how many resource types the provider has.
 	// +optional
 	Available int `json:"available,omitempty"`
-	// Kinds are the resource types that are served, with their kinds.
+	// Kinds are the resource types that are served, with their kinds: those of spec.types, and former ones until their objects are deleted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -167,6 +167,12 @@ type ServedKind struct {
 	Type string `json:"type"`
 	// Kind of the managed resources.
 	Kind string `json:"kind"`
+	// Settings in use, as spec.typeSettings had them: they remain when the type is removed from the spec while it has objects, and when those of
+	// the spec are wrong.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Settings *runtime.RawExtension `json:"settings,omitempty"`
 	// Deprecated are the fields of forProvider and initProvider that the provider has deprecated. The API server warns of them.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

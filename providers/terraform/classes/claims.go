@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package classes connects claims with managed resources of Terraform kinds, as TerraformClasses declare.
+package classes
 
 import (
 	"context"

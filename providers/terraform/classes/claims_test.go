@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package classes
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // Claims and classes have passes for changes of the kinds only.
@@ -20,11 +21,13 @@ func TestDefiner(t *testing.T) {
 		change func(*v1alpha1.TerraformProvider)
 		want   bool
 	}{
-		"nothing":         {func(*v1alpha1.TerraformProvider) {}, false},
-		"a label":         {func(of *v1alpha1.TerraformProvider) { of.Labels = map[string]string{"a": "b"} }, false},
-		"processes":       {func(of *v1alpha1.TerraformProvider) { of.Status.Processes = []v1alpha1.Process{{Name: "default"}} }, false},
-		"their number":    {func(of *v1alpha1.TerraformProvider) { of.Status.RunningProcesses, of.Status.Restarts = new(2), new(1) }, false},
-		"their condition": {func(of *v1alpha1.TerraformProvider) { of.SetConditions(xpv1.Condition{Type: TypeProcessesSteady}) }, false},
+		"nothing":      {func(*v1alpha1.TerraformProvider) {}, false},
+		"a label":      {func(of *v1alpha1.TerraformProvider) { of.Labels = map[string]string{"a": "b"} }, false},
+		"processes":    {func(of *v1alpha1.TerraformProvider) { of.Status.Processes = []v1alpha1.Process{{Name: "default"}} }, false},
+		"their number": {func(of *v1alpha1.TerraformProvider) { of.Status.RunningProcesses, of.Status.Restarts = new(2), new(1) }, false},
+		"their condition": {func(of *v1alpha1.TerraformProvider) {
+			of.SetConditions(xpv1.Condition{Type: controller.TypeProcessesSteady})
+		}, false},
 		"Ready's message": {func(of *v1alpha1.TerraformProvider) {
 			of.SetConditions(xpv1.Available().WithMessage("m").WithObservedGeneration(1))
 		}, false},
