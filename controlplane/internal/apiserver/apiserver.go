@@ -171,6 +171,10 @@ func (a *Server) bringUp(ctx, running context.Context, keys *pki.PKI, c *chain) 
 	}
 	created := make(chan error, 1)
 	go func() { created <- a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, c.client) }) }()
+	// To a controller, a kind that discovery does not list has no objects: it would remove a namespace that still has some.
+	if err := a.await(ctx, c.discovers); err != nil {
+		return errors.Join(fmt.Errorf("waiting until it discovers custom kinds: %w", err), <-created)
+	}
 	err = controllers.Start(running, controllers.Config{
 		Loopback: c.loopback, Client: c.client, Builtins: c.builtins, Definitions: c.definitions, Used: c.used, CA: ca,
 		Run: func(loop func(context.Context)) { a.parts.Go(func() { loop(running) }) },
@@ -199,6 +203,7 @@ func (a *Server) await(ctx context.Context, request func(context.Context) error)
 		select {
 		case <-tick.C:
 		case failure := <-a.failed:
+			a.failed <- failure // for others that await
 			return failure
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)

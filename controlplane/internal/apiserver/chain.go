@@ -53,6 +53,13 @@ func (c *chain) serves(ctx context.Context) error {
 	return err
 }
 
+// discovers succeeds when discovery lists every stored definition that is established. Others, such as one whose names are taken, do
+// not count.
+func (c *chain) discovers(ctx context.Context) error {
+	const hook = "start-apiextensions-controllers" // ends after the first pass of Kubernetes' controller that fills discovery
+	return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz/poststarthook/" + hook).Do(ctx).Error()
+}
+
 func (c *chain) ready(ctx context.Context) error {
 	return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }

@@ -47,6 +47,10 @@ const (
 	namespaceWorkers = 4
 	smallWorkers     = 1
 
+	// garbageSync limits how long the collector waits for its first caches, as in Kubernetes. Before they are filled it would treat an
+	// owner whose dependents it does not know yet as one without any.
+	garbageSync = 30 * time.Second
+
 	watchPause  = time.Second     // between two discoveries of new kinds, and the wait for their caches
 	quotaResync = 2 * time.Second // a quota on a kind is counted once the kind is watched, at the latest after this
 )
@@ -108,7 +112,7 @@ func (c *controllers) startGarbage(ctx context.Context) error {
 	}
 	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: c.Used.changed,
 		wanted: func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }}
-	c.Run(func(ctx context.Context) { gc.Run(ctx, garbageWorkers, watchPause) })
+	c.Run(func(ctx context.Context) { gc.Run(ctx, garbageWorkers, garbageSync) })
 	c.Run(func(ctx context.Context) { gc.Sync(ctx, d, watchPause) })
 	return nil
 }
@@ -204,6 +208,7 @@ func (c *controllers) startNamespaces(ctx context.Context) error {
 	if len(known) == 0 { // the deleter would end the process
 		return fmt.Errorf("discovering namespaced kinds: %w", errors.Join(err, errors.New("none found")))
 	}
+	definitions := c.Definitions.Apiextensions().V1().CustomResourceDefinitions().Lister()
 	n := &namespaces{
 		deleter: deletion.NewNamespacedResourcesDeleter(ctx, c.Client.CoreV1().Namespaces(), c.metadata, c.Client.CoreV1(),
 			func() ([]*metav1.APIResourceList, error) {
@@ -211,7 +216,8 @@ func (c *controllers) startNamespaces(ctx context.Context) error {
 				if len(lists) == 0 {
 					return known, err
 				}
-				return filter(lists, func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }), err
+				defined, _ := definitions.List(labels.Everything()) // a cache returns no error
+				return filter(addServed(lists, defined), func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }), err
 			}, corev1.FinalizerKubernetes),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),

@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -203,6 +205,45 @@ func filter(lists []*metav1.APIResourceList, wanted func(schema.GroupResource) b
 		})
 	}
 	return lists
+}
+
+// addServed adds the namespaced custom kinds that discovery does not list, although their definitions are served: discovery follows the
+// definitions a moment later, and objects may exist before.
+func addServed(lists []*metav1.APIResourceList, definitions []*apiextensionsv1.CustomResourceDefinition) []*metav1.APIResourceList {
+	listed := map[schema.GroupResource]bool{}
+	for _, list := range lists {
+		gv, _ := schema.ParseGroupVersion(list.GroupVersion) // the caller reports an error
+		for i := range list.APIResources {
+			listed[schema.GroupResource{Group: gv.Group, Resource: list.APIResources[i].Name}] = true
+		}
+	}
+	for _, d := range definitions {
+		version, names := servedVersion(d), d.Spec.Names
+		if version == "" || d.Spec.Scope != apiextensionsv1.NamespaceScoped || listed[schema.GroupResource{Group: d.Spec.Group, Resource: names.Plural}] {
+			continue
+		}
+		lists = append(lists, &metav1.APIResourceList{
+			GroupVersion: d.Spec.Group + "/" + version,
+			APIResources: []metav1.APIResource{
+				{Name: names.Plural, Kind: names.Kind, Namespaced: true, Verbs: metav1.Verbs{"delete", "deletecollection", "list"}},
+			},
+		})
+	}
+	return lists
+}
+
+// servedVersion returns a version in which the server serves a definition, if possible the stored one; it is empty if there is none.
+func servedVersion(d *apiextensionsv1.CustomResourceDefinition) string {
+	if !apihelpers.IsCRDConditionTrue(d, apiextensionsv1.NamesAccepted) && !apihelpers.IsCRDConditionTrue(d, apiextensionsv1.Established) {
+		return ""
+	}
+	served := ""
+	for i := range d.Spec.Versions {
+		if v := &d.Spec.Versions[i]; v.Served && (served == "" || v.Storage) {
+			served = v.Name
+		}
+	}
+	return served
 }
 
 const mapperPause = time.Second // at least, between two discoveries because of unknown kinds
