@@ -141,6 +141,13 @@ type SystemIdentifier interface {
 	ExternalSystem() xpv1.ExternalSystem // as in ExternalObservation.System
 }
 
+// An Adopter is a client that records by itself which object has an external resource. Observe records nothing: it does not know yet whether
+// the object may have what it found (N102).
+type Adopter interface {
+	// Adopt is called in each pass that found the external resource to be the object's own, before anything is changed or published.
+	Adopt(ctx context.Context, mg resource.Managed) error
+}
+
 // A CreationChecker is a client that knows beforehand why a creation would be refused, for plans. It changes nothing.
 type CreationChecker interface {
 	CheckCreation(ctx context.Context, mg resource.Managed) error

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // own refuses an external resource of another owner, of which the object then shows nothing, and the loss of its own (N24, N38).
-func (r *Reconciler) own(_ context.Context, p *pass) outcome {
+func (r *Reconciler) own(ctx context.Context, p *pass) outcome {
 	if o := r.checkSystem(p); o.End != flow.Continue {
 		return o
 	}
@@ -28,7 +29,7 @@ func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	case !p.observation.ResourceExists:
 		return r.checkLost(p)
 	case p.owns():
-		return flow.Next()
+		return r.recordAdoption(ctx, p)
 	case p.isReplaced():
 		return r.replaced(p)
 	}
@@ -40,6 +41,20 @@ func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 		return rejected(ReasonCannotInitialize, p.unproven())
 	}
 	return failed(ReasonCannotInitialize, failure.ForTeam(failure.ExternalNameTaken, cmp.Or(p.nameTaken(), p.observation.Description), p.refusal()))
+}
+
+// recordAdoption has the client record that the object has the external resource. An error, such as that another object is faster, leaves it
+// unknown what the object has.
+func (r *Reconciler) recordAdoption(ctx context.Context, p *pass) outcome {
+	adopter, records := optional[Adopter](p.external)
+	if !records || p.planning {
+		return flow.Next()
+	}
+	err := adopter.Adopt(ctx, p.managed)
+	if err == nil {
+		return flow.Next()
+	}
+	return failed(ReasonCannotObserve, errors.Join(callFailed("adopting", err), p.showNothing()))
 }
 
 // showNothing has the object show nothing of what this pass observed.

@@ -51,12 +51,12 @@ func (p *pass) recordSystem() error {
 // knownSystem is where the external resource is, as far as this process or the object knows. The mark of a creation without a result is newer
 // than the status.
 func (p *pass) knownSystem() xpv1.ExternalSystem {
-	began, stored := xpv1.ExternalSystem{ID: p.managed.GetAnnotations()[meta.AnnotationKeyExternalCreateSystem]}, p.memory.stored.system
-	switch {
-	case p.memory.system.ID != "":
+	if p.memory.system.ID != "" {
 		return p.memory.system
-	case stored.ID == "", meta.ExternalCreateIncomplete(p.managed) && began.ID != "" && began.ID != stored.ID:
-		return began
+	}
+	stored, began := p.memory.stored.system, p.managed.GetAnnotations()[meta.AnnotationKeyExternalCreateSystem]
+	if stored.ID == "" || meta.ExternalCreateIncomplete(p.managed) && began != "" && began != stored.ID {
+		return xpv1.ExternalSystem{ID: began}
 	}
 	return stored
 }

@@ -43,6 +43,7 @@ type client struct {
 	stored         *state.State      // before the last Observe
 	createdNothing bool              // by the answer to the last creation
 	recovered      bool              // from an interrupted creation, in this pass
+	adopts         bool              // what the last Observe found, unless the reconciler refuses that
 }
 
 // UseSecretInputs takes the values of the Secrets that the parameters refer to.
@@ -77,7 +78,7 @@ func (c *client) ExternalSystem() xpv1.ExternalSystem { return c.Client.System }
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
 	defer func() { err = c.orStopped(ctx, err) }()
-	o.System = c.Client.System
+	o.System, c.adopts = c.Client.System, false
 	c.found, err = c.prior(ctx, mg)
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)

@@ -409,9 +409,8 @@ func (s *stage) checkPublished(kind string, o *unstructured.Managed) {
 	if kind == "mooring" { // which has nothing to publish
 		return
 	}
-	secret := &corev1.Secret{}
-	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: o.GetName()}, secret))
-	if kind == "beacon" && string(secret.Data["code"]) != files[id]["code"] || kind == "berth" && len(secret.Data["password"]) == 0 {
-		s.t.Errorf("the connection Secret has %d keys, and not the secret of the resource", len(secret.Data))
+	published := s.secretOf(o)
+	if kind == "beacon" && string(published["code"]) != files[id]["code"] || kind == "berth" && len(published["password"]) == 0 {
+		s.t.Errorf("the connection Secret has %d keys, and not the secret of the resource", len(published))
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -245,4 +247,60 @@ func TestKilledTakeOver(t *testing.T) {
 			stop()
 		}
 	}, "pier")
+}
+
+// An object that may not have an external resource takes nothing from the one that has it.
+func TestRefusedAdoption_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		strict := s.object("ProviderConfig", "strict", map[string]any{"adoption": "None", "configuration": map[string]any{"folder": s.folder}})
+		s.create(strict)
+		s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		thief := s.pier("thief", meta.GetExternalName(north))
+		thief.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north), meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+		set(thief.Object, "strict", "spec", "providerConfigRef", "name")
+		s.create(thief)
+		s.waits(thief, failure.ExternalNameTaken, "does not permit to adopt it")
+		s.nudge(north)
+		s.ready(north)
+		if taken := s.stored(north).Data["takenBy"]; taken != nil {
+			t.Errorf("its state says that %s has it", taken)
+		}
+		s.delete(thief)
+		s.gone(thief)
+		s.delete(north)
+		s.gone(north)
+		if files := s.files("pier"); len(files) != 0 {
+			t.Errorf("after its deletion there is %v", files)
+		}
+	}, "pier")
+}
+
+// An object that takes over an external resource has the secrets that only the state of the former object had.
+func TestInheritedSecrets_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		password := string(s.secretOf(north)["password"])
+		south := s.berth("south", 2)
+		set(south.Object, "north", "spec", "forProvider", "name")
+		south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north), meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+		s.create(south)
+		s.ready(south)
+		if got := string(s.secretOf(south)["password"]); got != password || password == "" {
+			t.Errorf("its password is %q, and that of the former object was %q", got, password)
+		}
+	})
+}
+
+// secretOf is the content of the connection Secret of an object.
+func (s *stage) secretOf(o *unstructured.Managed) map[string][]byte {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: o.GetName()}, secret))
+	return secret.Data
 }

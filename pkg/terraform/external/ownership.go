@@ -106,32 +106,71 @@ func onlyObserves(mg resource.Managed) bool {
 	return !policies.AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
 }
 
-// adopted stores the state of what an object adopts, or only observes. What another object has is not adopted without a person's permission:
-// both would change it, and the deletion of one would delete it. An object under deletion leaves it alone. Where the permission is given, the
-// state of the other object is marked first: a process that is killed then leaves a resource that only this object takes.
+// adopted is the state of what an object adopts, or only observes; Adopt stores it. What another object has is not adopted without a person's
+// permission: both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
 func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {
-	defer c.Store.LockOwners(c.Name)()
 	owner, err := c.ownerOf(ctx, mg, s.Value)
+	if err != nil {
+		return c.NoState(), err
+	}
+	if owner.UID != "" && takesOverFrom(mg) != owner.UID {
+		return c.refused(mg, owner)
+	}
+	c.adopts = true
+	return c.inherited(ctx, mg, owner, s)
+}
+
+// inherited is the state of the object whose external resource this one takes over: it alone may have secrets such as a generated password. A
+// process may have been killed after it marked that state.
+func (c *client) inherited(ctx context.Context, mg resource.Managed, owner state.Owner, found plugin.State) (plugin.State, error) {
+	from := takesOverFrom(mg)
+	if from == "" {
+		return found, nil
+	}
+	former, err := c.Store.Load(ctx, types.UID(from))
+	if err != nil || former == nil || former.Empty() || former.Tainted || owner.UID != from && former.TakenBy.UID != string(mg.GetUID()) {
+		return found, err
+	}
+	known, err := c.upgraded(ctx, former)
+	if err != nil {
+		return c.NoState(), err
+	}
+	if c.idOf(known.Value) != c.idOf(found.Value) {
+		return found, nil
+	}
+	return known, nil
+}
+
+// Adopt stores the state of what an object adopts, once nothing forbids it to have that: from then on nobody else has it. Where it takes it over,
+// the state of the other object is marked first: a process that is killed then leaves a resource that only this object takes.
+func (c *client) Adopt(ctx context.Context, mg resource.Managed) error {
+	if !c.adopts {
+		return nil
+	}
+	defer c.Store.LockOwners(c.Name)()
+	owner, err := c.ownerOf(ctx, mg, c.found.Value)
 	switch {
 	case err != nil:
-		return c.NoState(), err
+		return err
 	case owner.UID != "" && takesOverFrom(mg) != owner.UID:
-		return c.refused(mg, owner)
+		_, err := c.refused(mg, owner)
+		return err
 	case owner.UID != "":
 		kind := mg.GetObjectKind().GroupVersionKind().Kind
 		by := state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
 		if err := c.Store.Take(ctx, types.UID(owner.UID), by); err != nil {
-			return c.NoState(), err
+			return err
 		}
 	}
-	if err := c.save(ctx, mg, meta.GetExternalName(mg), s, false, false); err != nil {
-		return s, err
+	if err := c.save(ctx, mg, meta.GetExternalName(mg), c.found, false, false); err != nil {
+		return err
 	}
 	stored, err := c.Store.Load(ctx, mg.GetUID())
-	if err != nil || stored.TakenBy.UID == "" {
-		return s, err
+	if err == nil && stored.TakenBy.UID != "" {
+		err = c.Store.Own(ctx, mg, c.Kind, stored)
 	}
-	return s, c.Store.Own(ctx, mg, c.Kind, stored)
+	c.adopts = err != nil
+	return err
 }
 
 // takesOverFrom is the UID of the object whose external resource a person lets another one take over, empty for none. Deletions take nothing
