@@ -259,7 +259,7 @@ func (s *stage) ignores(t *testing.T, of *v1alpha1.TerraformProvider, class *v1a
 	}
 	ready := of.GetCondition(xpv1.TypeReady)
 	status(func(s *v1alpha1.TerraformProviderStatus) { s.SetConditions(xpv1.Unavailable()) })
-	s.shows(t, class, "KindNotServed", "is not ready")
+	s.shows(t, class, "KindNotServed", "is not ready, and its condition Ready has the cause: bowline why terraformprovider/")
 	if now := s.dryRuns.Load(); now != before {
 		t.Errorf("templates were checked %d times", now-before)
 	}
@@ -357,7 +357,7 @@ func (s *stage) annotateAll(o *kube.Unstructured, key, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// outlasts checks a claim while its TerraformProvider is not ready, and that no force deletes its data (N56).
+// outlasts checks claims while their TerraformProvider is not ready, and still serves their kind, and that no force deletes their data (N56).
 func (s *stage) outlasts(t *testing.T, of *v1alpha1.TerraformProvider, class *v1alpha1.TerraformClass) {
 	c := s.claim("outlasting", "normal")
 	s.create(c)
@@ -365,16 +365,16 @@ func (s *stage) outlasts(t *testing.T, of *v1alpha1.TerraformProvider, class *v1
 	before := of.DeepCopy()
 	of.Spec.Version = "9.0.0"
 	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
-	s.shows(t, class, "KindNotServed", "is not ready, and its condition Ready has the cause: bowline why terraformprovider/")
+	s.shows(t, of, controller.ReasonServedInPart, "9.0.0")
 	late := s.claim("late", "normal")
 	s.create(late)
-	s.shows(t, late, xpv1.ReasonBinding, "are not served")
+	s.shows(t, late, xpv1.ReasonAvailable)
+	s.shows(t, class, xpv1.ReasonAvailable)
 	s.shows(t, c, xpv1.ReasonAvailable)
 	before = of.DeepCopy()
 	of.Spec.Version = "1.0.0"
 	s.must(s.Client.Patch(t.Context(), of, client.MergeFrom(before)))
-	s.shows(t, class, xpv1.ReasonAvailable)
-	s.shows(t, late, xpv1.ReasonAvailable)
+	s.shows(t, of, xpv1.ReasonAvailable)
 	s.must(s.Client.Delete(t.Context(), late))
 	s.Eventually(t, "the claim is gone", testkit.Gone(s.Client, late))
 

@@ -33,6 +33,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/terraform/controller"
 )
 
 // Classes connect all claim kinds of the core with TerraformClass.
@@ -99,9 +100,9 @@ func (claimedKinds) Check(ctx context.Context, c client.Reader, of schema.GroupK
 		return fmt.Errorf("reading TerraformProvider: %w", err)
 	case tp.DeletionTimestamp != nil:
 		return notServed("TerraformProvider %q is being deleted: create it again after that, or create a class of another kind", name)
-	case ready.Status == corev1.ConditionFalse:
+	case ready.Status == corev1.ConditionFalse && !(serves && ready.Reason == controller.ReasonServedInPart):
 		return notServed("TerraformProvider %q is not ready, and its condition Ready has the cause: bowline why terraformprovider/%s", name, name)
-	case ready.Status != corev1.ConditionTrue:
+	case ready.Reason == "":
 		return notServed("TerraformProvider %q was not reconciled yet: wait until it is ready; if that lasts, check whether the controllers run", name)
 	case !serves:
 		return notServed("TerraformProvider %q serves no kind %s: add its resource type to spec.types, or create a class of another kind; "+

@@ -11,6 +11,8 @@ import (
 // Reasons returns an explanation of every reason that only TerraformProviders and the objects of their kinds show, in conditions or in events.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
+		event.Explain(event.Reason(ReasonServedInPart), "A binary of the provider is in use, and serves the kinds in status.kinds. Something of the spec has no "+
+			"effect, or waits.", "Do what the message says."),
 		event.Explain(event.Reason(ReasonKeepsEnding), "A process of the provider ended by itself several times in a row. It is started again after a pause "+
 			"of up to a minute; objects that use it wait.",
 			"Read the log of the controllers, and look at the memory of their machine. If the provider "+

@@ -131,6 +131,10 @@ func (r *Reconciler) Start() error {
 	})))
 }
 
+// ReasonServedInPart is the reason of condition Ready while a binary of the provider is in use, and something about the spec is wrong or
+// unfinished: the kinds in the status are served.
+const ReasonServedInPart xpv1.ConditionReason = "ServedInPart"
+
 // Reconcile serves what a TerraformProvider declares, and reports it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	of := &v1alpha1.TerraformProvider{}
@@ -163,6 +167,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		ready = xpv1.Unavailable().WithMessage(err.Error())
+	}
+	if err != nil && status.Binary != "" {
+		ready.Reason = ReasonServedInPart
 	}
 	if status.Binary != "" { // else it goes on as it was
 		status.Conditions = of.Status.Conditions
