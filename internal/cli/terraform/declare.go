@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 )
@@ -74,11 +75,22 @@ func (d *declarer) object(b *schema.Block, v cty.Value, at, in string) map[strin
 		case f.Computed || !d.refers(value, at):
 			b, name := source.Only(f.Attribute)
 			if shown, ok := kinds.Object(b, cty.ObjectVal(map[string]cty.Value{f.Argument: value}))[name]; ok {
-				into[f.Name] = shown
+				into[f.Name] = d.withoutOwner(shown, at)
 			}
 		}
 	}
 	return declared
+}
+
+// withoutOwner removes the label of an owner from labels. Bowline sets it, and refuses objects that declare it.
+func (d *declarer) withoutOwner(shown any, at string) any {
+	labels, _ := shown.(map[string]any)
+	if uid, has := labels[meta.ExternalLabelUID]; has {
+		delete(labels, meta.ExternalLabelUID)
+		d.of.notes = append(d.of.notes, fmt.Sprintf("%s.%s is left out: an object of Bowline with this UID has or had the resource. To manage it by this "+
+			"object, set the annotation %s to %q.", at, meta.ExternalLabelUID, meta.AnnotationKeyTakeOverFrom, uid))
+	}
+	return shown
 }
 
 // idPath is the path of the attribute id: the external name.

@@ -106,6 +106,9 @@ import {
 resource "shoal_berth" "many-0" {
   name = "many"
   size = 1
+  tags = {
+    place = "pier"
+  }
   timeouts {
     create = "5m"
   }
