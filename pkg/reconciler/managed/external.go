@@ -29,7 +29,7 @@ type TypedExternalConnecter[T resource.Managed] interface {
 //
 // What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser,
 // OneTimeAnswerer, TypedCreateFinder, SecretInputUser, ConnectionDetailsUser, CredentialRotator, SecretKeeper, PollIntervalChooser, AdoptionRuler,
-// CreationChecker.
+// CreationChecker, SystemIdentifier, Adopter.
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)
