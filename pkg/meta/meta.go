@@ -418,13 +418,11 @@ func SetExternalCreatePending(o metav1.Object, now time.Time) {
 
 // SetExternalCreateSystem records in which external system a creation begins, empty where that shows no id.
 func SetExternalCreateSystem(o metav1.Object, id string) {
-	if id != "" {
+	if id == "" {
+		removeAnnotation(o, AnnotationKeyExternalCreateSystem)
+	} else {
 		setAnnotation(o, AnnotationKeyExternalCreateSystem, id)
-		return
 	}
-	annotations := o.GetAnnotations() // a copy where the object has no Go type
-	delete(annotations, AnnotationKeyExternalCreateSystem)
-	o.SetAnnotations(annotations)
 }
 
 // SetExternalCreateSucceeded records that the pending creation succeeded, no earlier than it began (N25).

@@ -65,6 +65,13 @@ func (s *stage) edit(of *v1alpha1.TerraformProvider, change func(*v1alpha1.Terra
 	s.must(s.Client.Patch(s.t.Context(), of, client.MergeFrom(before)))
 }
 
+// remove deletes an object, and waits until it is gone.
+func (s *stage) remove(o *kube.Unstructured) {
+	s.t.Helper()
+	s.must(s.Client.Delete(s.t.Context(), o))
+	s.gone(o)
+}
+
 // outside is what exists of a resource type.
 func (s *stage) outside(resourceType string) (all []string) {
 	s.t.Helper()
@@ -176,10 +183,8 @@ func TestRemovedTypes(t *testing.T) {
 			s.run()
 			s.resizes(berth, 3)
 			s.served(of, "reef_berth", "reef_pier")
-			s.must(s.Client.Delete(t.Context(), pier))
-			s.gone(pier)
-			s.must(s.Client.Delete(t.Context(), berth))
-			s.gone(berth)
+			s.remove(pier)
+			s.remove(berth)
 			if all := s.outside("reef_berth"); len(all) > 0 {
 				t.Errorf("what is deleted exists outside: %v", all)
 			}
@@ -226,8 +231,7 @@ func TestWrongSpecAfterRestart(t *testing.T) {
 			s.run()
 			s.resizes(berth, 3)
 			s.unready(of, tc.want)
-			s.must(s.Client.Delete(t.Context(), berth))
-			s.gone(berth)
+			s.remove(berth)
 		})
 	}
 }
@@ -270,8 +274,7 @@ func TestUnusableNewerVersion(t *testing.T) {
 			if of.Status.Version != "1.0.0" {
 				t.Errorf("status has the version %s", of.Status.Version)
 			}
-			s.must(s.Client.Delete(t.Context(), berth))
-			s.gone(berth)
+			s.remove(berth)
 		})
 	}
 }
@@ -302,16 +305,14 @@ func TestLostType(t *testing.T) {
 	other := s.object(of.Status.Kinds[0].Kind, map[string]any{"forProvider": map[string]any{"name": "east"}})
 	s.must(s.Client.Create(t.Context(), other))
 	s.becomes(other, xpv1.TypeReady)
-	s.must(s.Client.Delete(t.Context(), other))
-	s.gone(other)
+	s.remove(other)
 	stop()
 
 	s.must(os.Rename(folder+"/former", former))
 	s.edit(of, func(spec *v1alpha1.TerraformProviderSpec) { spec.Version = "1.0.0" })
 	s.run()
 	s.resizes(berth, 2)
-	s.must(s.Client.Delete(t.Context(), berth))
-	s.gone(berth)
+	s.remove(berth)
 }
 
 // A definition that the API server does not take keeps the next controllers from serving its type only.
@@ -338,6 +339,5 @@ func TestRefusedDefinition(t *testing.T) {
 	s.resizes(berth, 2)
 	s.unready(of, others.GetName()+" is skipped")
 	s.served(of, "reef_berth")
-	s.must(s.Client.Delete(t.Context(), berth))
-	s.gone(berth)
+	s.remove(berth)
 }
