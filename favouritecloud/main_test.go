@@ -93,6 +93,19 @@ func newDataDir(t *testing.T) string {
 // just forked still has the arguments of the server, and does not count.
 func serversIn(t *testing.T, folder string) (servers []int) {
 	t.Helper()
+	parents := processesIn(t, folder)
+	for pid, parent := range parents {
+		if _, forked := parents[parent]; !forked {
+			servers = append(servers, pid)
+		}
+	}
+	slices.Sort(servers)
+	return servers
+}
+
+// processesIn returns the parents of all processes with an argument below a folder.
+func processesIn(t *testing.T, folder string) map[int]int {
+	t.Helper()
 	processes, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
@@ -106,13 +119,7 @@ func serversIn(t *testing.T, folder string) (servers []int) {
 			parents[p.PID] = stat.PPID
 		}
 	}
-	for pid, parent := range parents {
-		if _, forked := parents[parent]; !forked {
-			servers = append(servers, pid)
-		}
-	}
-	slices.Sort(servers)
-	return servers
+	return parents
 }
 
 // cloud is a running cloud with a client of a project.

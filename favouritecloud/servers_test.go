@@ -175,11 +175,19 @@ func killServer(t *testing.T, c *cloud, e engine, name string) {
 	if len(before) != 1 {
 		t.Fatalf("servers: %v", before)
 	}
+	if err := syscall.Kill(before[0], syscall.SIGSTOP); err != nil { // Processes that it has just forked outlive it for a moment.
+		t.Fatal(err)
+	}
+	old := processesIn(t, c.dir)
 	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "another server to run", func() string { // Until the cloud notices, the dead server counts as online.
-		if after := serversIn(t, c.dir); len(after) != 1 || after[0] == before[0] {
+		after := serversIn(t, c.dir)
+		if len(after) != 1 {
+			return fmt.Sprint(after)
+		}
+		if _, isOld := old[after[0]]; isOld {
 			return fmt.Sprint(after)
 		}
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.awaitOnline(t, e, name).Port))

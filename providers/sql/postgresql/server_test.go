@@ -50,7 +50,7 @@ func (c *counted) Close() error {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	const bound, operations = 3, 200
+	const bound, operations, again = 3, 200, 50
 	var count counter
 	s := connect(t, func(c *postgresql.Config) { c.MaxConns, c.Dial, c.SSLMode = bound, count.dial, postgresql.SSLDisable })
 	databases := make([]string, 5)
@@ -69,16 +69,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if most := count.most.Load(); most != bound {
 		t.Errorf("%d connections were open at a time, %d are allowed", most, bound)
 	}
-	if opened := count.opened.Load(); opened > operations {
-		t.Errorf("%d connections were opened", opened)
-	}
-	for range 50 {
+	before := count.opened.Load()
+	for range again {
 		if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: databases[0], Name: "public"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if opened := count.opened.Load(); opened > operations {
-		t.Errorf("connections are not used again: %d were opened", opened)
+	if opened := count.opened.Load() - before; opened > again/2 { // a slow machine closes some as idle
+		t.Errorf("%d operations opened %d connections", again, opened)
 	}
 }
 
