@@ -343,8 +343,8 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	if err != nil {
 		return failure.OutcomeUnknown(err)
 	}
-	stored := &state.State{Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity, Observed: onlyObserves(mg),
-		Change: rand.Text()}
+	stored := &state.State{Type: c.Name, System: c.Client.System.ID, Name: name, SchemaVersion: c.Schema.Version, Private: s.Private,
+		Identity: s.Identity, Observed: onlyObserves(mg), Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {

@@ -29,7 +29,7 @@ const lookAgain = 10 * time.Second
 // noteOfCreation is what to store before a creation, so that what it makes can be found if its answer is lost. It fails if there is a resource
 // of the import id already.
 func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config cty.Value) (*state.State, error) {
-	note := &state.State{Name: meta.GetExternalName(mg), Creating: c.Journal.ID(), Change: rand.Text()}
+	note := &state.State{Type: c.Name, Name: meta.GetExternalName(mg), Creating: c.Journal.ID(), Change: rand.Text()}
 	if err := c.noteLabel(ctx, mg, config, note); err != nil {
 		return nil, err
 	}

@@ -304,3 +304,54 @@ func (s *stage) secretOf(o *unstructured.Managed) map[string][]byte {
 	s.must(s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: o.GetName()}, secret))
 	return secret.Data
 }
+
+// Resources of two external systems may have one name. Where an object's ProviderConfig is led to another one, what has its name there belongs
+// to the object that has it.
+func TestOwnersInTwoSystems_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		there := s.of(t)
+		there.folder = t.TempDir()
+		s.create(s.object("ProviderConfig", "there", map[string]any{"configuration": map[string]any{"folder": there.folder}}))
+		s.plant("pier", nil)
+		there.plant("pier", nil)
+		s.run()
+		north, south := s.pier("north", "pier-planted"), s.pier("south", "pier-planted")
+		set(south.Object, "there", "spec", "providerConfigRef", "name")
+		s.create(north, south)
+		s.ready(north, south)
+		s.lead(there.folder)
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
+		s.delete(north)
+		s.eventually(north, "it says why it is not deleted", func() error { return s.hasFailed(north, failure.ExternalSystemChanged) })
+		s.lead(s.folder)
+		s.gone(north)
+		if here, elsewhere := s.files("pier"), there.files("pier"); len(here) != 0 || len(elsewhere) != 1 {
+			t.Errorf("there are %v and %v", here, elsewhere)
+		}
+		s.delete(south)
+		s.gone(south)
+	}, "pier")
+}
+
+// An object of one TerraformProvider does not adopt what an object of another one of the same provider has.
+func TestOwnersOfTwoProviders_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		other := newStage(t, s.program, "pier")
+		other.Namespace = s.Namespace // the states of all are in one
+		other.lead(s.folder)
+		s.run()
+		other.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		thief := other.pier("thief", meta.GetExternalName(north))
+		other.create(thief)
+		other.waits(thief, failure.ExternalNameTaken, "belongs to Pier north")
+		other.delete(thief)
+		other.gone(thief)
+		s.ready(north)
+		if files := s.files("pier"); len(files) != 1 {
+			t.Errorf("after the deletion of the other object there is %v", files)
+		}
+	}, "pier")
+}

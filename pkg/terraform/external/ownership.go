@@ -109,15 +109,22 @@ func onlyObserves(mg resource.Managed) bool {
 // adopted is the state of what an object adopts, or only observes; Adopt stores it. What another object has is not adopted without a person's
 // permission: both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
 func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {
-	owner, err := c.ownerOf(ctx, mg, s.Value)
-	if err != nil {
+	former, err := c.mayHave(ctx, mg, s.Value)
+	if !c.adopts {
 		return c.NoState(), err
 	}
-	if owner.UID != "" && takesOverFrom(mg) != owner.UID {
-		return c.refused(mg, owner)
+	return c.inherited(ctx, mg, former, s)
+}
+
+// mayHave sets adopts, unless another object has an external resource that this one does not take over. It returns that object, zero for none.
+func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Value) (former state.Owner, err error) {
+	former, err = c.ownerOf(ctx, mg, value)
+	refuses := former.UID != "" && takesOverFrom(mg) != former.UID
+	if refuses {
+		_, err = c.refused(mg, former)
 	}
-	c.adopts = true
-	return c.inherited(ctx, mg, owner, s)
+	c.adopts = err == nil && !refuses
+	return former, err
 }
 
 // inherited is the state of the object whose external resource this one takes over: it alone may have secrets such as a generated password. A
@@ -148,17 +155,14 @@ func (c *client) Adopt(ctx context.Context, mg resource.Managed) error {
 		return nil
 	}
 	defer c.Store.LockOwners(c.Name)()
-	owner, err := c.ownerOf(ctx, mg, c.found.Value)
+	former, err := c.mayHave(ctx, mg, c.found.Value)
 	switch {
-	case err != nil:
+	case !c.adopts:
 		return err
-	case owner.UID != "" && takesOverFrom(mg) != owner.UID:
-		_, err := c.refused(mg, owner)
-		return err
-	case owner.UID != "":
+	case former.UID != "":
 		kind := mg.GetObjectKind().GroupVersionKind().Kind
 		by := state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
-		if err := c.Store.Take(ctx, types.UID(owner.UID), by); err != nil {
+		if err := c.Store.Take(ctx, types.UID(former.UID), by); err != nil {
 			return err
 		}
 	}
@@ -205,9 +209,10 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 	return c.labelledOwner(mg, value), nil
 }
 
-// otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none.
+// otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none. In two external
+// systems, such as two accounts, two resources may have one name.
 func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
-	return c.Store.Other(ctx, mg.GetUID(), []string{name, c.idOf(value)}, c.Kind.Resource, kinds.Groups(c.Kind.Group)...)
+	return c.Store.Other(ctx, mg.GetUID(), c.Name, c.Client.System.ID, name, c.idOf(value))
 }
 
 // labelledOwner returns the other object whose label an external resource has. It is zero for none.

@@ -55,10 +55,17 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return c.NoState(), nil
 	}
 	known, err := c.upgraded(ctx, stored)
-	if err != nil || !stored.Observed || onlyObserves(mg) {
+	switch {
+	case err != nil:
 		return known, err
+	case stored.Observed && !onlyObserves(mg): // so far
+		return c.adopted(ctx, mg, known)
+	case stored.System != c.Client.System.ID: // where another object may have what has this name
+		if _, err = c.mayHave(ctx, mg, known.Value); !c.adopts {
+			return c.NoState(), err
+		}
 	}
-	return c.adopted(ctx, mg, known) // it was only observed so far
+	return known, nil
 }
 
 // lostState is the error of an object whose state is gone. It may have had secrets that nothing else has, so that a person has to decide.

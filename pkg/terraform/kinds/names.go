@@ -32,15 +32,6 @@ func IsGroup(group string) bool {
 	return strings.HasSuffix(group, clusterGroups) || strings.HasSuffix(group, namespacedGroups)
 }
 
-// Groups returns the groups of a provider's kinds in both scopes, by one of them.
-func Groups(group string) []string {
-	name, namespaced := strings.CutSuffix(group, namespacedGroups)
-	if !namespaced {
-		name = strings.TrimSuffix(group, clusterGroups)
-	}
-	return []string{name + clusterGroups, name + namespacedGroups}
-}
-
 // Group returns the API group of a provider's kinds and configurations in a scope. ClusterProviderConfig is in that of namespaced kinds.
 func Group(provider string, scope apiextensionsv1.ResourceScope) string {
 	if scope == apiextensionsv1.NamespaceScoped {

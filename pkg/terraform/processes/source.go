@@ -22,7 +22,6 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients"
-	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
@@ -104,23 +103,29 @@ type Settings struct {
 	Files         []File         `json:"files,omitempty"`
 }
 
-// system identifies the external system that a configuration leads to, as far as it shows: Terraform providers have no other way to tell. Values
-// of Secrets do not count, so that credentials can be rotated.
-func (s Settings) system(of limits.Key) xpv1.ExternalSystem {
-	content, _ := json.Marshal(s) // which was JSON
+// systemOf identifies the external system that a configuration leads to, as far as it shows: Terraform providers have no other way to tell. Which
+// Secrets it refers to counts, since these may be of two accounts; their values do not, so that credentials can be rotated.
+func systemOf(c clients.Connection[Settings]) xpv1.ExternalSystem {
+	namespace := "" // of the Secrets, where references do not have it
+	if len(c.Inputs) > 0 {
+		namespace = c.Key.Namespace
+	}
+	content, _ := json.Marshal([]any{c.Settings, namespace}) // which was JSON
 	sum := sha256.Sum256(content)
-	return xpv1.ExternalSystem{ID: hex.EncodeToString(sum[:8]), Name: of.String()}
+	return xpv1.ExternalSystem{ID: hex.EncodeToString(sum[:8]), Name: c.Key.String()}
 }
 
 // A Variable of the environment of the process. Its value may be in a Secret.
 type Variable struct {
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
+	Name           string         `json:"name"`
+	Value          string         `json:"value,omitempty"`
+	ValueSecretRef map[string]any `json:"valueSecretRef,omitempty"`
 }
 
 // A File of the process. Its content is in a Secret.
 type File struct {
-	Name string `json:"name"`
+	Name             string         `json:"name"`
+	ContentSecretRef map[string]any `json:"contentSecretRef"`
 }
 
 // reserved are the beginnings of names of variables by which the processes find each other, and programs their code.
@@ -153,7 +158,7 @@ func (s *Source) start(ctx context.Context, c clients.Connection[Settings]) (*Pr
 	if err == nil {
 		life := &life{wear: s.Wear.withDefaults(), serves: time.Now().Add(starts * time.Since(began)), done: make(chan struct{}), worn: worn,
 			leaves: s.Leaves && s.Journal != nil, left: make(chan struct{})}
-		p = &Process{Provider: provider, life: life, Config: c.Key, System: c.Settings.system(c.Key), Version: c.Version,
+		p = &Process{Provider: provider, life: life, Config: c.Key, System: systemOf(c), Version: c.Version,
 			Configured: warnings}
 	}
 	news, again := s.processes.started(c.Key, p, err, time.Now())

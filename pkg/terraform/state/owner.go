@@ -5,6 +5,8 @@ package state
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,7 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,19 +36,27 @@ func (s *Store) LockOwners(resourceType string) (unlock func()) {
 	return lock.(*sync.Mutex).Unlock
 }
 
-// Other returns another object than one that has an external resource and does not only observe it, where the kind is one of a resource in
-// some groups. It is zero for none. The resource is known by any of the names, which are compared with the external name and the id in the
-// states. Each call lists the states of these kinds.
-func (s *Store) Other(ctx context.Context, than types.UID, names []string, resource string, groups ...string) (Owner, error) {
-	for _, group := range groups {
+// Other returns another object than one that has an external resource of a type in an external system, and does not only observe it. It is
+// zero for none. The resource is known by any of the names, which are compared with the external name and the id in the states of all kinds of
+// that type: several TerraformProviders may serve it.
+func (s *Store) Other(ctx context.Context, than types.UID, resourceType, system string, names ...string) (Owner, error) {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	for i, name := range names {
+		names[i] = labelOf(resourceType, name)
+	}
+	for _, key := range []string{LabelKeyName, LabelKeyID} {
+		named, err := labels.NewRequirement(key, selection.In, names)
+		if err != nil { // there is no name
+			return Owner{}, nil
+		}
 		all := &corev1.SecretList{}
-		of := client.MatchingLabels{LabelKeyKind: schema.GroupResource{Group: group, Resource: resource}.String(), LabelKeyEmpty: "false"}
-		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), of); err != nil {
+		by := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*named)}
+		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), by); err != nil {
 			return Owner{}, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
 		}
 		for _, secret := range all.Items {
-			uid := strings.TrimPrefix(secret.Name, NamePrefix)
-			if uid == string(than) || secret.Data[keyObserved] != nil || secret.Data[keyTakenBy] != nil || !isNamed(&secret, names) {
+			uid, elsewhere := strings.TrimPrefix(secret.Name, NamePrefix), string(secret.Data[keySystem]) != system
+			if uid == string(than) || elsewhere || secret.Data[keyObserved] != nil || secret.Data[keyTakenBy] != nil {
 				continue
 			}
 			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
@@ -55,19 +67,24 @@ func (s *Store) Other(ctx context.Context, than types.UID, names []string, resou
 	return Owner{}, nil
 }
 
-// isNamed is true for a state whose external name, or attribute id, is one of some names.
-func isNamed(state *corev1.Secret, names []string) bool {
-	is := func(name string) bool { return name != "" && slices.Contains(names, name) }
-	if is(string(state.Data[keyName])) {
-		return true
-	}
-	value, err := valueOf(state)
+// names are the labels by which Other finds the state of what exists: for its external name, and for its attribute id.
+func (s *State) names() map[string]string {
 	attributes := struct{ ID any }{}
-	if err != nil || json.Unmarshal(value, &attributes) != nil {
-		return false
-	}
+	_ = json.Unmarshal(s.Value, &attributes) // what is no object has no id
 	id, _ := attributes.ID.(string)
-	return is(id)
+	names := map[string]string{}
+	for key, name := range map[string]string{LabelKeyName: s.Name, LabelKeyID: id} {
+		if name != "" && !s.Empty() {
+			names[key] = labelOf(s.Type, name)
+		}
+	}
+	return names
+}
+
+// labelOf is the value of a label for a name, which may be longer than that and have any characters.
+func labelOf(resourceType, name string) string {
+	sum := sha256.Sum256([]byte(resourceType + "/" + name))
+	return hex.EncodeToString(sum[:16])
 }
 
 // exists is true if the object of a state exists: states of others are kept for a while, or until a person looks at them.

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/wire"
 )
@@ -44,6 +45,9 @@ const (
 	LabelKeyKind = "terraform.bowline.dev/kind"
 	// LabelKeyEmpty is the label of a state of what does not exist, as far as is known.
 	LabelKeyEmpty = "terraform.bowline.dev/empty"
+	// LabelKeyName and LabelKeyID are the labels for the external name and the attribute id of what exists, as hashes with the resource type.
+	LabelKeyName = "terraform.bowline.dev/name"
+	LabelKeyID   = "terraform.bowline.dev/id"
 	// The annotations say which object a state is of: AnnotationKeyObject has namespace and name.
 	AnnotationKeyAPIVersion = "terraform.bowline.dev/api-version"
 	AnnotationKeyKind       = "terraform.bowline.dev/kind"
@@ -55,6 +59,8 @@ const mostPlain = 512 << 10
 
 // The keys of the Secrets. keyState and keyPrivate are the provider's own. A large value is compressed, with keyLarge instead of keyState.
 const (
+	keyType     = "type"
+	keySystem   = "system"
 	keyName     = "externalName"
 	keyState    = "state"
 	keyLarge    = "state.gz"
@@ -77,6 +83,8 @@ const (
 
 // A State is what is stored of one external resource.
 type State struct {
+	Type          string          // of the external resource
+	System        string          // id of the external system that had what Value describes when that was stored (N55)
 	Name          string          // external name of what Value describes
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
@@ -233,7 +241,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 		secret = before.DeepCopy()
 	}
 	secret.Type, secret.Data = SecretType, encode(r.state)
-	secret.Labels = map[string]string{LabelKeyKind: kind.String(), LabelKeyEmpty: strconv.FormatBool(r.state.Empty())}
+	secret.Labels = objects.Union(r.state.names(), map[string]string{LabelKeyKind: kind.String(), LabelKeyEmpty: strconv.FormatBool(r.state.Empty())})
 	version, name := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	secret.Annotations = map[string]string{AnnotationKeyAPIVersion: version, AnnotationKeyKind: name,
 		AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
@@ -267,8 +275,16 @@ func (s *Store) Forget(ctx context.Context, of types.UID) error {
 
 func encode(s *State) map[string][]byte {
 	data := map[string][]byte{keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
-	if s.Name != "" {
-		data[keyName] = []byte(s.Name)
+	for key, text := range map[string]string{keyType: s.Type, keySystem: s.System, keyName: s.Name, keyCreates: s.Creating, keyChange: s.Change,
+		keyImportID: s.ImportID, keyOwner: s.Ownership} {
+		if text != "" {
+			data[key] = []byte(text)
+		}
+	}
+	for key, is := range map[string]bool{keyTainted: s.Tainted, keyReplaces: s.Replacing, keyObserved: s.Observed, keyAbsent: s.AbsentBefore} {
+		if is {
+			data[key] = []byte("true")
+		}
 	}
 	switch {
 	case len(s.Value) > mostPlain:
@@ -282,33 +298,9 @@ func encode(s *State) map[string][]byte {
 	if s.Identity != nil {
 		data[keyIdentity] = s.Identity
 	}
-	if s.Tainted {
-		data[keyTainted] = []byte("true")
-	}
-	if s.Creating != "" {
-		data[keyCreates] = []byte(s.Creating)
-	}
-	if s.Change != "" {
-		data[keyChange] = []byte(s.Change)
-	}
 	if s.Former != nil {
 		former, _ := json.Marshal(s.Former) // its fields have no type that fails
 		data[keyFormer] = compress(former)
-	}
-	if s.Replacing {
-		data[keyReplaces] = []byte("true")
-	}
-	if s.Observed {
-		data[keyObserved] = []byte("true")
-	}
-	if s.ImportID != "" {
-		data[keyImportID] = []byte(s.ImportID)
-	}
-	if s.AbsentBefore {
-		data[keyAbsent] = []byte("true")
-	}
-	if s.Ownership != "" {
-		data[keyOwner] = []byte(s.Ownership)
 	}
 	if s.TakenBy != (Owner{}) {
 		data[keyTakenBy] = []byte(s.TakenBy.UID + " " + s.TakenBy.Object)
@@ -327,11 +319,11 @@ func decode(secret *corev1.Secret) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key %s is no number", keyVersion)
 	}
-	s := &State{Name: string(secret.Data[keyName]), SchemaVersion: version, Private: secret.Data[keyPrivate], Identity: secret.Data[keyIdentity],
-		Tainted: string(secret.Data[keyTainted]) == "true", Creating: string(secret.Data[keyCreates]),
-		Change: string(secret.Data[keyChange]), Replacing: string(secret.Data[keyReplaces]) == "true", Observed: string(secret.Data[keyObserved]) == "true",
-		ImportID: string(secret.Data[keyImportID]), AbsentBefore: string(secret.Data[keyAbsent]) == "true",
-		Ownership: string(secret.Data[keyOwner]), ListConfig: secret.Data[keyList]}
+	text := func(key string) string { return string(secret.Data[key]) }
+	is := func(key string) bool { return text(key) == "true" }
+	s := &State{Type: text(keyType), System: text(keySystem), Name: text(keyName), SchemaVersion: version, Private: secret.Data[keyPrivate],
+		Identity: secret.Data[keyIdentity], Tainted: is(keyTainted), Creating: text(keyCreates), Change: text(keyChange), Replacing: is(keyReplaces),
+		Observed: is(keyObserved), ImportID: text(keyImportID), AbsentBefore: is(keyAbsent), Ownership: text(keyOwner), ListConfig: secret.Data[keyList]}
 	s.TakenBy.UID, s.TakenBy.Object, _ = strings.Cut(string(secret.Data[keyTakenBy]), " ")
 	if since, has := secret.Data[keyMissing]; has {
 		if s.MissingSince, err = time.Parse(time.RFC3339Nano, string(since)); err != nil {
