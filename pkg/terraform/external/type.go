@@ -170,15 +170,15 @@ func called(activity string, err error) error {
 
 const messageUnanswered = "the provider of the external system did not answer, and the call is repeated: if it lasts, ask your platform team"
 
-// shown is a value in messages, as JSON.
+// shown is a value in messages, as JSON. Of a secret they show whether there is one, and whether it becomes another one.
 func shown(value cty.Value, secret bool) string {
 	switch {
-	case secret:
-		return redact.Hidden
 	case !value.IsWhollyKnown():
 		return "(known after the change)"
 	case value.IsNull():
 		return ""
+	case secret:
+		return redact.Hidden
 	}
 	text, err := ctyjson.Marshal(value, value.Type())
 	if err != nil {
