@@ -165,4 +165,7 @@ func (s *stage) unready(of *v1alpha1.TerraformProvider, text string) {
 		}
 		return nil
 	})
+	if message := of.GetCondition(xpv1.TypeReady).Message; strings.Contains(message, "ClusterRole") {
+		s.t.Errorf("it names rights, which nothing lacks: %s", message)
+	}
 }

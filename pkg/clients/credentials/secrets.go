@@ -268,7 +268,9 @@ func (s *Secrets) extract(ctx context.Context, namespace string, from xpv1.Provi
 	}
 	switch from.Source {
 	case xpv1.CredentialsSourceSecret:
-		return s.fromSecret(ctx, from.SecretRef)
+		if c, err = s.fromSecret(ctx, from.SecretRef); err != nil {
+			err = fmt.Errorf("spec.credentials.secretRef: %w", err)
+		}
 	case xpv1.CredentialsSourceEnvironment:
 		c.Value, err = s.fromEnvironment(from.Env)
 	case xpv1.CredentialsSourceFilesystem:
@@ -305,9 +307,9 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 	secret, err := s.Get(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err) && s.lacksNamespace(ctx, ref.Namespace):
-		return c, fmt.Errorf("namespace %q of secret %s does not exist: create both, or correct spec.credentials.secretRef", ref.Namespace, name)
+		return c, fmt.Errorf("namespace %q of secret %s does not exist: create both, or correct the reference", ref.Namespace, name)
 	case apierrors.IsNotFound(err):
-		return c, fmt.Errorf("secret %s does not exist: create it, or correct spec.credentials.secretRef", name)
+		return c, fmt.Errorf("secret %s does not exist: create it, or correct the reference", name)
 	case err != nil:
 		return c, err
 	case secret.Type == meta.SecretTypeState:
@@ -315,7 +317,7 @@ func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (
 	}
 	c = Credential{Value: secret.Data[ref.Key], Secret: secret.Data, Deleted: secret.DeletionTimestamp != nil}
 	if ref.Key != "" && len(c.Value) == 0 {
-		return c, fmt.Errorf("secret %s has no value for key %q: add it, or correct spec.credentials.secretRef", name, ref.Key)
+		return c, fmt.Errorf("secret %s has no value for key %q: add it, or correct the reference", name, ref.Key)
 	}
 	return c, nil
 }

@@ -163,7 +163,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	status, err := r.serve(ctx, wanted) // also while it is being deleted: its objects need it
 	if users != "" {
-		err = errors.Join(fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users), err)
+		waits := fmt.Errorf("deletion waits for objects of its kinds, such as %s: delete them first", users)
+		if err != nil {
+			waits = fmt.Errorf("%w; %w", waits, err)
+		}
+		err = waits
 	}
 	if err != nil {
 		ready = xpv1.Unavailable().WithMessage(err.Error())

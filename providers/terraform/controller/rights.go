@@ -46,7 +46,9 @@ func (r *Reconciler) grant(ctx context.Context, name string, definitions []*apie
 			claimed.Resources = append(claimed.Resources, d.Spec.Names.Plural)
 		}
 	}
-	wanted = append(wanted, claimed)
+	if len(claimed.Resources) > 0 {
+		wanted = append(wanted, claimed)
+	}
 	others := func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.APIGroups, cluster) }
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		role := &rbacv1.ClusterRole{}
