@@ -23,9 +23,9 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 96_600
-	mostTests      = 79_500
+	mostTests      = 79_950
 	mostPackage    = 1500  // of code
-	mostManaged    = 5_860 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostManaged    = 5_880 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1525  // of code that publishes and copies connection Secrets
 )
 

@@ -41,7 +41,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if p.ended.verb == verbCreate {
 		return flow.Await(0, waitsToAppear)
 	}
-	if o := flow.Run(ctx, p, r.findSecret, r.giveInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
+	if o := flow.Run(ctx, p, r.findSecret, r.giveInputs, r.completeInputs, r.storeChosenCredentials, r.forgetIdentity, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
 	p.noteCondition(xpv1.Creating())

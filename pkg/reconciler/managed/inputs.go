@@ -31,11 +31,21 @@ type inputsOfPass struct {
 	rotated bool
 }
 
-// secretInputs are the values of the Secrets that spec.forProvider refers to, as read in this pass.
+// secretInputs are the values of the Secrets that the parameters refer to, as read in this pass.
 type secretInputs struct {
 	values   map[string][]byte
 	versions []xpv1.SecretInput
+	partly   bool // a Secret that only spec.initProvider names is not there: only a creation needs it
 }
+
+// An inputPurpose says which Secrets must be there.
+type inputPurpose int
+
+const (
+	toCompare inputPurpose = iota // those that spec.forProvider names
+	toCreate
+	toRedact // none, and errors end nothing
+)
 
 // inputsRead is when a process last read an object's secret inputs, and why it did.
 type inputsRead struct {
@@ -60,7 +70,7 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 		user.UseSecretInputs(last.values)
 		return flow.Next()
 	}
-	if o := r.loadInputs(ctx, p); o.End != flow.Continue {
+	if o := r.loadInputs(ctx, p, toCompare); o.End != flow.Continue {
 		return o
 	}
 	now.values = p.inputs.read.values // Observe may compare them
@@ -79,12 +89,23 @@ func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
 		return flow.Next()
 	}
 	if p.inputs.read == nil {
-		if o := r.loadInputs(ctx, p); o.End != flow.Continue {
+		if o := r.loadInputs(ctx, p, toCompare); o.End != flow.Continue {
 			return o
 		}
 	}
 	user.UseSecretInputs(p.inputs.read.values)
 	return flow.Next()
+}
+
+// completeInputs reads the Secrets again before a creation where some are missing.
+func (r *Reconciler) completeInputs(ctx context.Context, p *pass) outcome {
+	if p.inputs.read == nil || !p.inputs.read.partly {
+		return flow.Next()
+	}
+	if o := r.loadInputs(ctx, p, toCreate); o.End != flow.Continue {
+		return o
+	}
+	return r.giveInputs(ctx, p)
 }
 
 // inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given once more.
@@ -99,8 +120,8 @@ func (p *pass) inputsApplied(inputs *secretInputs) {
 }
 
 // loadInputs reads the Secrets from the API server.
-func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
-	found, err := r.readSecrets(ctx, p.managed, p.spec(), false)
+func (r *Reconciler) loadInputs(ctx context.Context, p *pass, purpose inputPurpose) outcome {
+	found, err := r.readSecrets(ctx, p.managed, p.spec(), purpose)
 	if err != nil {
 		return failed(ReasonCannotReadInputs, err)
 	}
@@ -109,30 +130,37 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	return flow.Next()
 }
 
-// readSecrets reads the Secrets that a spec refers to. It stops at the first error; with all it continues, returns what it could
-// read, and a Secret or key that does not exist is no error.
-func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any, all bool) (found *secretInputs, err error) {
+// readSecrets reads the Secrets that a spec refers to. It stops at the first error; to redact it continues, returns what it could read, and a
+// Secret or key that does not exist is no error.
+func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any, purpose inputPurpose) (found *secretInputs, err error) {
 	declared := parameters.SecretReferences(section(spec, "forProvider"))
-	references := parameters.SecretReferences(section(spec, "initProvider")) // these count at creation only
+	references := parameters.SecretReferences(section(spec, "initProvider"))
 	maps.Copy(references, declared)
 	found = &secretInputs{values: make(map[string][]byte, len(references))}
 	for _, field := range slices.Sorted(maps.Keys(references)) {
 		from := references[field]
 		secret := types.NamespacedName{Namespace: cmp.Or(mg.GetNamespace(), from.Namespace), Name: from.Name} // a team reads its own only
 		value, version, exists, failed := r.readInput(ctx, secret, from.Key)
+		within := "initProvider"
+		if _, isDeclared := declared[field]; isDeclared {
+			within = "forProvider"
+		}
 		switch {
 		case failed == nil:
 			found.values[field] = value
-			if _, ok := declared[field]; ok {
+			if within == "forProvider" {
 				found.versions = append(found.versions, xpv1.SecretInput{Field: field, Version: version})
 			}
-		case !all && !exists:
+		case purpose == toRedact && exists:
+			err = failed
+		case purpose == toRedact:
+		case purpose == toCompare && !exists && within == "initProvider":
+			found.partly = true
+		case !exists:
 			r.references.AwaitSecret(r.dependent(client.ObjectKeyFromObject(mg)), secret, version)
 			fallthrough
-		case !all:
-			return nil, fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
-		case exists:
-			err = failed
+		default:
+			return nil, fmt.Errorf("reading spec.%s.%s: %w", within, field, failed)
 		}
 	}
 	return found, err

@@ -100,7 +100,7 @@ func (r *Reconciler) givenInputs(ctx context.Context, p *pass) [][]byte {
 	if err != nil {
 		return nil
 	}
-	found, err := r.readSecrets(ctx, p.managed, now["spec"], true)
+	found, err := r.readSecrets(ctx, p.managed, now["spec"], toRedact)
 	if err != nil {
 		return slices.Collect(maps.Values(found.values))
 	}

@@ -19,7 +19,7 @@ import (
 
 // Config returns the configuration that an object of the API declares, as Terraform has it: unset attributes are null, and unset blocks empty.
 // The secrets are values of Secrets by the path of the field that selects them, such as node[0].passwordSecretRef. The error has all fields
-// that do not fit the schema, each with its path below at, such as spec.forProvider.
+// that do not fit the schema, each with its path below at, such as spec.forProvider. A secret of nil is unknown.
 func Config(b *schema.Block, at string, from map[string]any, secrets func(field string) ([]byte, bool)) (cty.Value, error) {
 	r := &reader{at: at, secrets: secrets}
 	config := r.object(shapeOfBlock(b), "", from)
@@ -140,6 +140,9 @@ func (r *reader) secret(s shape, at string) cty.Value {
 	data, ok := r.secrets(at)
 	if !ok {
 		return r.fail(s, at, "selects a value that was not read: check that the Secret exists and has the key")
+	}
+	if data == nil {
+		return cty.UnknownVal(s.ctyType())
 	}
 	if s.form == scalar && s.cty == cty.String {
 		if !utf8.Valid(data) {
