@@ -98,10 +98,17 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 	}
 	o.ResourceExists = true
 	o.ConnectionDetails = c.connection(c.found.Value)
+	ready := xpv1.Available()
+	if len(o.ConnectionDetails) > 0 && c.mayBeOthers(mg) {
+		for key := range c.texts(c.found.Value) {
+			delete(o.ConnectionDetails, key)
+		}
+		ready = ready.WithMessage(messageSecretsOfOthers)
+	}
 	if err := kube.SetNestedField(content(mg), kinds.Object(c.Schema.Block, c.found.Value), "status", "atProvider"); err != nil {
 		return o, fmt.Errorf("writing status.atProvider: %w", err)
 	}
-	mg.SetConditions(xpv1.Available())
+	mg.SetConditions(ready)
 	if b, ok := mg.(resource.BindableManaged); ok && mg.GetNamespace() == "" {
 		resource.SetBindable(b)
 	}
@@ -344,7 +351,7 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		return failure.OutcomeUnknown(err)
 	}
 	stored := &state.State{Type: c.Name, System: c.Client.System.ID, Name: name, SchemaVersion: c.Schema.Version, Private: s.Private,
-		Identity: s.Identity, Observed: onlyObserves(mg), Change: rand.Text()}
+		Identity: s.Identity, Observed: onlyObserves(mg) && !has(mg, former), Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {

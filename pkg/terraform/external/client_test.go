@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +26,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
-	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/state"
 )
 
@@ -367,7 +365,7 @@ func TestReferences(t *testing.T) {
 		s.gone(north, anchor)
 		spy := s.object("Anchor", "spy", map[string]any{"forProvider": map[string]any{}, "references": []any{map[string]any{
 			"field": "berthId", "apiVersion": north.GetAPIVersion(), "kind": "Berth", "name": "north"}}})
-		spy.SetGroupVersionKind(schema.GroupVersionKind{Group: s.name + ".tf.m.bowline.dev", Version: kinds.Version, Kind: "Anchor"})
+		spy.SetGroupVersionKind(s.namespaced("Anchor"))
 		spy.SetNamespace(s.Namespace)
 		s.create(spy)
 		s.waits(spy, failure.InvalidSettings, "Berth is cluster-scoped")

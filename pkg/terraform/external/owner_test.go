@@ -14,13 +14,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
+	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // pier is an object for the pier north, which it adopts by a name if that is not empty.
@@ -354,4 +357,56 @@ func TestOwnersOfTwoProviders_N102(t *testing.T) {
 			t.Errorf("after the deletion of the other object there is %v", files)
 		}
 	}, "pier")
+}
+
+// An object of a namespace that only observes, through a configuration that all namespaces use, gets no secrets of others. Once it had the
+// resource itself, it keeps them.
+func TestObservedSecrets_N103(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("beacon", nil)
+		shared := s.object("ClusterProviderConfig", "shared-"+s.Namespace, tree{"configuration": tree{"folder": s.folder}})
+		shared.SetGroupVersionKind(s.namespaced(shared.GetKind()))
+		own := s.object("ProviderConfig", "own", tree{"configuration": tree{"folder": s.folder}})
+		own.SetGroupVersionKind(s.namespaced(own.GetKind()))
+		own.SetNamespace(s.Namespace)
+		s.create(shared, own)
+		s.run()
+		beacon := func(name, config, kind string) *unstructured.Managed {
+			o := s.object("Beacon", name, tree{"forProvider": tree{"name": name}, "providerConfigRef": tree{"kind": kind, "name": config},
+				"writeConnectionSecretToRef": tree{"name": name}})
+			o.SetGroupVersionKind(s.namespaced("Beacon"))
+			o.SetNamespace(s.Namespace)
+			return o
+		}
+		thief, team := beacon("thief", shared.GetName(), "ClusterProviderConfig"), beacon("team", "own", "ProviderConfig")
+		for _, o := range []*unstructured.Managed{thief, team} {
+			set(o.Object, []any{"Observe"}, "spec", "managementPolicies")
+			set(o.Object, "north", "spec", "forProvider", "name")
+			meta.SetExternalName(o, "beacon-planted")
+		}
+		mine := beacon("mine", shared.GetName(), "ClusterProviderConfig")
+		s.create(thief, team, mine)
+		s.ready(thief, team, mine)
+		code := string(s.secretOf(mine)["code"])
+		s.edit(mine, func(o map[string]any) { set(o, []any{"Observe"}, "spec", "managementPolicies") })
+		s.ready(mine)
+		s.nudge(mine)
+		s.ready(mine)
+		if got := string(s.secretOf(mine)["code"]); got != code || code == "" {
+			t.Errorf("what an object created has code %q, and %q while it only observes", code, got)
+		}
+		if got := string(s.secretOf(team)["code"]); got != "planted-code" {
+			t.Errorf("through its own configuration a team gets code %q", got)
+		}
+		stolen := &corev1.Secret{}
+		err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "thief"}, stolen)
+		if client.IgnoreNotFound(err) != nil || stolen.Data["code"] != nil || !strings.Contains(thief.GetCondition(xpv1.TypeReady).Message, "not published") {
+			t.Errorf("through a shared configuration it gets %v, error %v: %s", stolen.Data, err, thief.GetCondition(xpv1.TypeReady).Message)
+		}
+	}, "beacon")
+}
+
+// namespaced is a kind of the provider in namespaces.
+func (s *stage) namespaced(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: s.name + ".tf.m.bowline.dev", Version: kinds.Version, Kind: kind}
 }

@@ -106,6 +106,19 @@ func onlyObserves(mg resource.Managed) bool {
 	return !policies.AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
 }
 
+// has is true for an object whose state is of what it changes, or changed before it only observed it.
+func has(mg resource.Managed, stored *state.State) bool {
+	return stored != nil && !stored.Empty() && !stored.Observed && stored.TakenBy.UID == "" && stored.Name == meta.GetExternalName(mg)
+}
+
+// mayBeOthers is true for an object that only observes what may belong to another namespace, through a configuration that both use. It never
+// gets secrets of that: who may write the object need not be permitted to read them (N103).
+func (c *client) mayBeOthers(mg resource.Managed) bool {
+	return onlyObserves(mg) && c.Adoption().Namespace != "" && !has(mg, c.stored)
+}
+
+const messageSecretsOfOthers = "Secrets of the external resource are not published: this object only observes what may belong to another namespace."
+
 // adopted is the state of what an object adopts, or only observes; Adopt stores it. What another object has is not adopted without a person's
 // permission: both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
 func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {

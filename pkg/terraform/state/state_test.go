@@ -363,6 +363,8 @@ func TestLoadRefusesMalformedSecrets(t *testing.T) {
 		"an empty state":              {key: "state"},
 		"a state of nothing":          {key: "state", content: "null"},
 		"no state":                    {key: "state", missing: true},
+		"the id of another resource":  {key: "state", content: `{"id":"berth-2","password":"geheim"}`},
+		"another name":                {key: "externalName", content: "berth-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
