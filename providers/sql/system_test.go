@@ -275,7 +275,7 @@ func sharedGrants(t *testing.T, w *world) {
 	honest := grant("orders", nil)
 	w.Create(t, forged)
 	w.Create(t, honest)
-	w.reports(t, forged, "carry no labels")
+	w.reports(t, forged, "nothing shows whose resources")
 	w.Remove(t, forged)
 	if err := privileges("payroll"); err != nil {
 		t.Errorf("the privileges of another team: %v", err)

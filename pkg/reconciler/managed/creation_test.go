@@ -126,7 +126,7 @@ func TestAdoptionRules(t *testing.T) {
 		"no namespace's (N48)":              refused(unowned, "", team, mark, externalName),
 		"a forged creation (N48)":           refused(unowned, "", team, mark, created),
 		"a forged adoption (N48)":           refused(unowned, "", team, mark, externalName, finalizer),
-		"without labels, forged name (N48)": refused(unowned, "", team, "carry no labels", unlabelled, externalName),
+		"without labels, forged name (N48)": refused(unowned, "", team, "nothing shows whose resources", unlabelled, externalName),
 		"its own namespace's (N48)":         adopted(unowned, "team", team, externalName),
 		"its own namespace's, taken (N48)":  adopted(other, "team", team, takeOver),
 	})

@@ -95,7 +95,7 @@ func (p *pass) refusal() error {
 	}
 	switch err := p.checkAdoption(); {
 	case err != nil && p.observation.Owner == nil && p.adoption.Namespace != "":
-		adopt = fmt.Sprintf("resources of this kind carry no labels, so that none is adopted through %s, which is for all namespaces; %s",
+		adopt = fmt.Sprintf("nothing shows whose resources of this kind are, so that none is adopted through %s, which is for all namespaces; %s",
 			p.adoption.Of, p.howToProve())
 	case err != nil:
 		adopt = err.Error()

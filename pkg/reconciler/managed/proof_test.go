@@ -71,7 +71,7 @@ func playLocal(t *testing.T, all scripts) {
 
 // Where nothing in the external system shows an owner, the status proves it: authors of objects write annotations, but no statuses.
 func TestProofOfOwnership(t *testing.T) {
-	const reserved = "carry no labels"
+	const reserved = "nothing shows whose resources"
 	kept := func(s *stage) {
 		s.equal("resources", map[string]thing.Resource{s.key.Name: {Size: 7}}, s.system.Snapshot())
 	}

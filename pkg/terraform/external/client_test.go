@@ -375,6 +375,10 @@ func TestReferences(t *testing.T) {
 			s.create(odd)
 			s.waits(odd, failure.InvalidSettings, "is no managed resource")
 		}
+		loop := s.object("Anchor", "loop", map[string]any{"forProvider": map[string]any{}, "references": []any{map[string]any{
+			"field": "berthId", "kind": "Anchor", "name": "loop"}}})
+		s.create(loop)
+		s.waits(loop, failure.InvalidSettings, "refers to itself")
 	}, "berth", "anchor")
 }
 

@@ -75,6 +75,10 @@ func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 		message := fmt.Sprintf("%s: %s of %s is no managed resource that this control plane has", at, kind.Kind, kind.GroupVersion())
 		return failure.Refusal(failure.InvalidSettings, message)
 	}
+	inOwnNamespace := cmp.Or(l.Namespace, o.GetNamespace()) == o.GetNamespace()
+	if kind.GroupKind() == o.GroupVersionKind().GroupKind() && l.Name == o.GetName() && inOwnNamespace {
+		return failure.Refusal(failure.InvalidSettings, at+".name: this object refers to itself, and would wait for its own creation: name another one")
+	}
 	if scopes, ok := c.(scopes); ok && o.GetNamespace() != "" {
 		if namespaced, err := scopes.IsObjectNamespaced(target); err == nil && !namespaced { // else the read reports the error
 			message := fmt.Sprintf("%s.kind: %s is cluster-scoped, and an object of a namespace refers to objects of its own namespace only", at, kind.Kind)
