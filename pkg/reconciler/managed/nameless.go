@@ -36,7 +36,7 @@ func (r *Reconciler) lostName(p *pass) bool {
 func (r *Reconciler) recoverName(ctx context.Context, p *pass) outcome {
 	recorded := p.memory.stored.ownership
 	name, _ := recorded["externalName"].(string)
-	known, find := name != "" && reflect.DeepEqual(recorded, ownershipOf(p.managed, name)), finderOf(p.external)
+	known, find := name != "" && reflect.DeepEqual(recorded, OwnershipProof(p.managed, name)), finderOf(p.external)
 	if !known {
 		if find == nil {
 			return stopped(ReasonCannotInitialize, failure.New(failure.ExternalNameLost, p.nameless()))

@@ -28,14 +28,15 @@ import (
 // objects write annotations, but no statuses (N54).
 const ownership = "ownership"
 
-// ownershipOf is that field for an external name and the ProviderConfig of the object: a proof for others proves nothing.
-func ownershipOf(mg resource.Managed, name string) tree {
+// OwnershipProof is what status.ownership of an object has to be to prove that it created, or adopted, the external resource of a name through its
+// ProviderConfig (N54): a proof for others proves nothing.
+func OwnershipProof(mg resource.Managed, name string) map[string]any {
 	config := tree{"kind": resource.ProviderConfigKind(mg), "name": resource.ProviderConfigName(mg)}
 	return tree{"externalName": name, "providerConfigRef": config}
 }
 
 // ownershipNow is that field for the external name of the object.
-func (p *pass) ownershipNow() tree { return ownershipOf(p.managed, meta.GetExternalName(p.managed)) }
+func (p *pass) ownershipNow() tree { return OwnershipProof(p.managed, meta.GetExternalName(p.managed)) }
 
 // isProven is true if the status proves that the external resource is the object's own.
 func (p *pass) isProven() bool {
@@ -87,7 +88,7 @@ var errPruned = errors.New("the CRD of this kind lacks status." + ownership + ",
 // proofOf is the proof to store for what Create created, or a client found that was created, if the external system chose the name; nil
 // if none is needed. What the connection Secret says is no proof: its authors may be those of the object.
 func (r *Reconciler) proofOf(p *pass, mg resource.Managed, name string) tree {
-	if proof := ownershipOf(mg, name); r.mustProve(p, proof) {
+	if proof := OwnershipProof(mg, name); r.mustProve(p, proof) {
 		return proof
 	}
 	return nil

@@ -99,7 +99,7 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 	o.ResourceExists = true
 	o.ConnectionDetails = c.connection(c.found.Value)
 	ready := xpv1.Available()
-	if len(o.ConnectionDetails) > 0 && c.mayBeOthers(mg) {
+	if len(o.ConnectionDetails) > 0 && c.mayBelongToOthers(mg) {
 		for key := range c.texts(c.found.Value) {
 			delete(o.ConnectionDetails, key)
 		}
@@ -351,7 +351,7 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		return failure.OutcomeUnknown(err)
 	}
 	stored := &state.State{Type: c.Name, System: c.Client.System.ID, Name: name, SchemaVersion: c.Schema.Version, Private: s.Private,
-		Identity: s.Identity, Observed: onlyObserves(mg) && !has(mg, former), Change: rand.Text()}
+		Identity: s.Identity, Observed: onlyObserves(mg), Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {

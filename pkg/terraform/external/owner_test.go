@@ -5,6 +5,7 @@ package external_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -384,9 +385,19 @@ func TestObservedSecrets_N103(t *testing.T) {
 			set(o.Object, "north", "spec", "forProvider", "name")
 			meta.SetExternalName(o, "beacon-planted")
 		}
-		mine := beacon("mine", shared.GetName(), "ClusterProviderConfig")
-		s.create(thief, team, mine)
-		s.ready(thief, team, mine)
+		mine, turned := beacon("mine", shared.GetName(), "ClusterProviderConfig"), beacon("turned", "own", "ProviderConfig")
+		s.create(thief, team, mine, turned)
+		s.ready(thief, team, mine, turned)
+		s.edit(turned, func(o map[string]any) {
+			set(o, []any{"Observe"}, "spec", "managementPolicies")
+			set(o, tree{"kind": "ClusterProviderConfig", "name": shared.GetName()}, "spec", "providerConfigRef")
+		})
+		s.eventually(turned, "it gets no secrets through the shared configuration", func() error {
+			if c := turned.GetCondition(xpv1.TypeReady); !strings.Contains(c.Message, "not published") {
+				return errors.New(c.Message)
+			}
+			return nil
+		})
 		code := string(s.secretOf(mine)["code"])
 		s.edit(mine, func(o map[string]any) { set(o, []any{"Observe"}, "spec", "managementPolicies") })
 		s.ready(mine)

@@ -8,15 +8,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/labels"
@@ -106,15 +109,12 @@ func onlyObserves(mg resource.Managed) bool {
 	return !policies.AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
 }
 
-// has is true for an object whose state is of what it changes, or changed before it only observed it.
-func has(mg resource.Managed, stored *state.State) bool {
-	return stored != nil && !stored.Empty() && !stored.Observed && stored.TakenBy.UID == "" && stored.Name == meta.GetExternalName(mg)
-}
-
-// mayBeOthers is true for an object that only observes what may belong to another namespace, through a configuration that both use. It never
-// gets secrets of that: who may write the object need not be permitted to read them (N103).
-func (c *client) mayBeOthers(mg resource.Managed) bool {
-	return onlyObserves(mg) && c.Adoption().Namespace != "" && !has(mg, c.stored)
+// mayBelongToOthers is true for an object that only observes what it neither created nor adopted, through a configuration that other namespaces
+// use, too. It gets no secrets of that: who may write the object need not be permitted to read them (N103).
+func (c *client) mayBelongToOthers(mg resource.Managed) bool {
+	proof, _, _ := kube.NestedMap(content(mg), "status", "ownership")
+	proven := reflect.DeepEqual(proof, managed.OwnershipProof(mg, meta.GetExternalName(mg)))
+	return onlyObserves(mg) && c.Adoption().Namespace != "" && !proven
 }
 
 const messageSecretsOfOthers = "Secrets of the external resource are not published: this object only observes what may belong to another namespace."
