@@ -91,8 +91,9 @@ func ofSystems() []Explanation {
 				"annotation bowline.dev/restored-as on the managed resource to the id in the message. To create an empty one, set the annotation " +
 				"bowline.dev/recreate to the present time or to its UID."},
 		{ExternalSystemChanged, "The external resource was not found in the external system that its ProviderConfig leads to now, which is another one than " +
-			"that in which it was last seen. It is neither created again nor taken for deleted.",
-			"Point the ProviderConfig or its Secret back: the object recovers at once. To create another one in the present system, set the annotation " +
+			"that in which it was last seen, or what has its name there may be another one. It is neither created again nor taken for deleted.",
+			"Point the ProviderConfig or its Secret back: the object recovers at once. To accept what has its name there, set the annotation " +
+				"bowline.dev/restored-as as the message says. To create another one in the present system, set the annotation " +
 				"bowline.dev/recreate on the managed resource to the present time or to its UID. To delete only the object, set the annotation " +
 				"bowline.dev/orphan-on-delete on it to \"true\"."},
 		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",

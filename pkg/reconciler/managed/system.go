@@ -92,7 +92,7 @@ func (r *Reconciler) checkSystem(p *pass) outcome {
 		return flow.Next()
 	}
 	was, is := p.knownSystem(), p.observation.System
-	what, state := fmt.Sprintf("external resource %q was last seen", meta.GetExternalName(p.managed)), "which does not have it"
+	what, state := fmt.Sprintf("external resource %q was last seen", meta.GetExternalName(p.managed)), "which does not have it, or has another one of that name"
 	if meta.GetExternalName(p.managed) == "" {
 		what, state = "a creation whose result is not known began", "where it is not looked for"
 	}

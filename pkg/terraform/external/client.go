@@ -80,12 +80,16 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 	defer func() { err = c.orStopped(ctx, err) }()
 	o.System, c.adopts = c.Client.System, false
 	c.found, err = c.prior(ctx, mg)
+	known := c.found.Value
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.Client.Read(ctx, c.Resource, c.found)
 		err = called("reading", err)
 	}
 	if err == nil && !c.found.Value.IsNull() {
 		c.found, err = c.checkLabel(mg, c.found)
+	}
+	if err == nil && !c.found.Value.IsNull() {
+		err = c.checkSystem(mg, known)
 	}
 	if err == nil && c.found.Value.IsNull() {
 		if o.Replacing = c.wasReplaced(mg); wasRenamed(mg, c.stored) && !c.stored.Tainted {
@@ -326,7 +330,10 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
-	return after, errors.Join(called("changing", err), c.save(ctx, mg, meta.GetExternalName(mg), after, creates, err != nil))
+	if creates {
+		return after, errors.Join(called("changing", err), c.saveCreated(ctx, mg, meta.GetExternalName(mg), after, err != nil))
+	}
+	return after, errors.Join(called("changing", err), c.save(ctx, mg, meta.GetExternalName(mg), after, false, err != nil))
 }
 
 // errUnidentified is the error of an answer that names no error and identifies nothing.
@@ -350,8 +357,8 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	if err != nil {
 		return failure.OutcomeUnknown(err)
 	}
-	stored := &state.State{Type: c.Name, System: c.Client.System.ID, Name: name, SchemaVersion: c.Schema.Version, Private: s.Private,
-		Identity: s.Identity, Observed: onlyObserves(mg), Change: rand.Text()}
+	stored := &state.State{Place: c.place(), Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity,
+		Observed: onlyObserves(mg), Change: rand.Text()}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {

@@ -355,9 +355,17 @@ func TestReferences(t *testing.T) {
 			"references": []any{map[string]any{"field": "berthId", "kind": "Berth", "name": "north"}}})
 		s.create(anchor)
 		s.eventually(anchor, "it waits for the berth", func() error { return s.hasFailed(anchor, failure.WaitingForReferences) })
-		north := s.berth("north", 2)
-		s.create(north)
+		north, item := s.berth("north", 2), s.object("Anchor", "item", map[string]any{"forProvider": map[string]any{}, "references": []any{map[string]any{
+			"field": "berthId", "kind": "Berth", "name": "north", "value": "status.conditions[0].type"}}})
+		s.create(north, item)
 		s.ready(north, anchor)
+		s.eventually(item, "it has the value of an item", func() error {
+			if id, _, _ := kube.NestedString(item.Object, "spec", "forProvider", "berthId"); id == "" {
+				return errors.New("it has none")
+			}
+			return nil
+		})
+		s.delete(item)
 		if id, _, _ := kube.NestedString(anchor.Object, "spec", "forProvider", "berthId"); id != meta.GetExternalName(north) {
 			t.Errorf("it has the id %q", id)
 		}

@@ -29,7 +29,7 @@ const lookAgain = 10 * time.Second
 // noteOfCreation is what to store before a creation, so that what it makes can be found if its answer is lost. It fails if there is a resource
 // of the import id already.
 func (c *client) noteOfCreation(ctx context.Context, mg resource.Managed, config cty.Value) (*state.State, error) {
-	note := &state.State{Type: c.Name, Name: meta.GetExternalName(mg), Creating: c.Journal.ID(), Change: rand.Text()}
+	note := &state.State{Place: c.place(), Name: meta.GetExternalName(mg), Creating: c.Journal.ID(), Change: rand.Text()}
 	if err := c.noteLabel(ctx, mg, config, note); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 	}
 	if !labelled {
 		defer c.Store.LockOwners(c.Name)()
-		other, err := c.otherOf(ctx, mg, stored.ImportID, found.Value)
+		other, _, err := c.otherOf(ctx, mg, stored.ImportID, found.Value)
 		if err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@
 package external_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,16 +16,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/external"
-	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
 // pier is an object for the pier north, which it adopts by a name if that is not empty.
@@ -309,34 +307,6 @@ func (s *stage) secretOf(o *unstructured.Managed) map[string][]byte {
 	return secret.Data
 }
 
-// Resources of two external systems may have one name. Where an object's ProviderConfig is led to another one, what has its name there belongs
-// to the object that has it.
-func TestOwnersInTwoSystems_N102(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		there := s.of(t)
-		there.folder = t.TempDir()
-		s.create(s.object("ProviderConfig", "there", map[string]any{"configuration": map[string]any{"folder": there.folder}}))
-		s.plant("pier", nil)
-		there.plant("pier", nil)
-		s.run()
-		north, south := s.pier("north", "pier-planted"), s.pier("south", "pier-planted")
-		set(south.Object, "there", "spec", "providerConfigRef", "name")
-		s.create(north, south)
-		s.ready(north, south)
-		s.lead(there.folder)
-		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
-		s.delete(north)
-		s.eventually(north, "it says why it is not deleted", func() error { return s.hasFailed(north, failure.ExternalSystemChanged) })
-		s.lead(s.folder)
-		s.gone(north)
-		if here, elsewhere := s.files("pier"), there.files("pier"); len(here) != 0 || len(elsewhere) != 1 {
-			t.Errorf("there are %v and %v", here, elsewhere)
-		}
-		s.delete(south)
-		s.gone(south)
-	}, "pier")
-}
-
 // An object of one TerraformProvider does not adopt what an object of another one of the same provider has.
 func TestOwnersOfTwoProviders_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
@@ -360,64 +330,32 @@ func TestOwnersOfTwoProviders_N102(t *testing.T) {
 	}, "pier")
 }
 
-// An object of a namespace that only observes, through a configuration that all namespaces use, gets no secrets of others. Once it had the
-// resource itself, it keeps them.
-func TestObservedSecrets_N103(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		s.plant("beacon", nil)
-		shared := s.object("ClusterProviderConfig", "shared-"+s.Namespace, tree{"configuration": tree{"folder": s.folder}})
-		shared.SetGroupVersionKind(s.namespaced(shared.GetKind()))
-		own := s.object("ProviderConfig", "own", tree{"configuration": tree{"folder": s.folder}})
-		own.SetGroupVersionKind(s.namespaced(own.GetKind()))
-		own.SetNamespace(s.Namespace)
-		s.create(shared, own)
+// What is being created is not adopted meanwhile; or, where its name was not known beforehand, is taken back once it is.
+func TestAdoptedDuringCreation_N102(t *testing.T) {
+	eachCase(t, map[string]external.TypeSettings{"known": {ImportID: "{name}"}, "unknown": {}}, func(t *testing.T, s *stage, tc external.TypeSettings) {
+		s.settings = tc
 		s.run()
-		beacon := func(name, config, kind string) *unstructured.Managed {
-			o := s.object("Beacon", name, tree{"forProvider": tree{"name": name}, "providerConfigRef": tree{"kind": kind, "name": config},
-				"writeConnectionSecretToRef": tree{"name": name}})
-			o.SetGroupVersionKind(s.namespaced("Beacon"))
-			o.SetNamespace(s.Namespace)
-			return o
-		}
-		thief, team := beacon("thief", shared.GetName(), "ClusterProviderConfig"), beacon("team", "own", "ProviderConfig")
-		for _, o := range []*unstructured.Managed{thief, team} {
-			set(o.Object, []any{"Observe"}, "spec", "managementPolicies")
-			set(o.Object, "north", "spec", "forProvider", "name")
-			meta.SetExternalName(o, "beacon-planted")
-		}
-		mine, turned := beacon("mine", shared.GetName(), "ClusterProviderConfig"), beacon("turned", "own", "ProviderConfig")
-		s.create(thief, team, mine, turned)
-		s.ready(thief, team, mine, turned)
-		s.edit(turned, func(o map[string]any) {
-			set(o, []any{"Observe"}, "spec", "managementPolicies")
-			set(o, tree{"kind": "ClusterProviderConfig", "name": shared.GetName()}, "spec", "providerConfigRef")
-		})
-		s.eventually(turned, "it gets no secrets through the shared configuration", func() error {
-			if c := turned.GetCondition(xpv1.TypeReady); !strings.Contains(c.Message, "not published") {
-				return errors.New(c.Message)
+		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "3s", "times": 1})
+		north, thief := s.pier("north", ""), s.pier("thief", "north")
+		s.create(north)
+		s.Eventually(t, "the provider creates it", func(context.Context) error {
+			if len(s.files("pier")) != 1 {
+				return errors.New("it has not")
 			}
 			return nil
 		})
-		code := string(s.secretOf(mine)["code"])
-		s.edit(mine, func(o map[string]any) { set(o, []any{"Observe"}, "spec", "managementPolicies") })
-		s.ready(mine)
-		s.nudge(mine)
-		s.ready(mine)
-		if got := string(s.secretOf(mine)["code"]); got != code || code == "" {
-			t.Errorf("what an object created has code %q, and %q while it only observes", code, got)
+		s.create(thief)
+		s.ready(north)
+		s.nudge(thief)
+		s.waits(thief, failure.ExternalNameTaken, "belongs to Pier north")
+		s.delete(thief)
+		s.gone(thief)
+		s.nudge(north)
+		s.ready(north)
+		if n := len(s.files("pier")); n != 1 {
+			t.Errorf("after the deletion of the other object there are %d", n)
 		}
-		if got := string(s.secretOf(team)["code"]); got != "planted-code" {
-			t.Errorf("through its own configuration a team gets code %q", got)
-		}
-		stolen := &corev1.Secret{}
-		err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "thief"}, stolen)
-		if client.IgnoreNotFound(err) != nil || stolen.Data["code"] != nil || !strings.Contains(thief.GetCondition(xpv1.TypeReady).Message, "not published") {
-			t.Errorf("through a shared configuration it gets %v, error %v: %s", stolen.Data, err, thief.GetCondition(xpv1.TypeReady).Message)
-		}
-	}, "beacon")
-}
-
-// namespaced is a kind of the provider in namespaces.
-func (s *stage) namespaced(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: s.name + ".tf.m.bowline.dev", Version: kinds.Version, Kind: kind}
+		s.delete(north)
+		s.gone(north)
+	}, "pier")
 }

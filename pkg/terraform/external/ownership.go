@@ -173,9 +173,7 @@ func (c *client) Adopt(ctx context.Context, mg resource.Managed) error {
 	case !c.adopts:
 		return err
 	case former.UID != "":
-		kind := mg.GetObjectKind().GroupVersionKind().Kind
-		by := state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
-		if err := c.Store.Take(ctx, types.UID(former.UID), by); err != nil {
+		if err := c.Store.Take(ctx, types.UID(former.UID), asOwner(mg)); err != nil {
 			return err
 		}
 	}
@@ -215,17 +213,44 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 	if onlyObserves(mg) {
 		return state.Owner{}, nil
 	}
-	owner, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
+	owner, _, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
 	if err != nil || owner.UID != "" { // its label may follow
 		return owner, err
 	}
 	return c.labelledOwner(mg, value), nil
 }
 
-// otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none. In two external
-// systems, such as two accounts, two resources may have one name.
-func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
-	return c.Store.Other(ctx, mg.GetUID(), c.Name, c.Client.System.ID, name, c.idOf(value))
+// otherOf returns the other object whose state is of an external resource, which an import by a name found, and since when. It is zero for none.
+func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (o state.Owner, since time.Time, err error) {
+	return c.Store.Other(ctx, mg.GetUID(), c.place(), name, c.idOf(value))
+}
+
+// saveCreated is save for what a creation made. Another object that adopted it meanwhile, under a name that nothing told beforehand, loses it. One
+// that had it before keeps it: the provider returned what there was.
+func (c *client) saveCreated(ctx context.Context, mg resource.Managed, name string, s plugin.State, failed bool) error {
+	if s.Value.IsNull() {
+		return c.save(ctx, mg, name, s, true, failed)
+	}
+	defer c.Store.LockOwners(c.Name)()
+	other, since, err := c.otherOf(ctx, mg, "", s.Value)
+	isLater := other.UID != "" && !since.Before(c.Store.Since(mg.GetUID()))
+	if isLater {
+		err = c.Store.Take(ctx, types.UID(other.UID), asOwner(mg))
+	}
+	saved := c.save(ctx, mg, name, s, true, failed)
+	if other.UID != "" && !isLater {
+		err = errors.Join(err, c.Store.Take(ctx, mg.GetUID(), other))
+	}
+	if err != nil {
+		err = failure.OutcomeUnknown(err) // the resource exists
+	}
+	return errors.Join(saved, err)
+}
+
+// asOwner is an object in messages about what it owns.
+func asOwner(mg resource.Managed) state.Owner {
+	kind := mg.GetObjectKind().GroupVersionKind().Kind
+	return state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
 }
 
 // labelledOwner returns the other object whose label an external resource has. It is zero for none.

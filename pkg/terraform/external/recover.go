@@ -60,7 +60,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 		return known, err
 	case stored.Observed && !onlyObserves(mg): // so far
 		return c.adopted(ctx, mg, known)
-	case stored.System != c.Client.System.ID: // where another object may have what has this name
+	case stored.Place != c.place(): // where another object may have what has this name
 		if _, err = c.mayHave(ctx, mg, known.Value); !c.adopts {
 			return c.NoState(), err
 		}
@@ -222,8 +222,10 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	case creates && c.leavesOpen(after, err, note.Stopped):
 		return c.lose(ctx, mg)
 	}
-	c.createdNothing = creates && after.Value.IsNull()
-	return c.save(ctx, mg, name, after, creates, err != nil)
+	if c.createdNothing = creates && after.Value.IsNull(); creates {
+		return c.saveCreated(ctx, mg, name, after, err != nil)
+	}
+	return c.save(ctx, mg, name, after, false, err != nil)
 }
 
 // resultOf returns the result of a change by its answer in the journal, in the present form of the type.

@@ -90,7 +90,7 @@ func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 		To:        reference.To{Managed: target}, Extract: reference.ExternalName(), FieldPath: at,
 	}
 	if l.Value != "" {
-		request.Extract = reference.FieldPath(l.Value)
+		request.Extract = valueAt(stepsOf(l.Value))
 	}
 	steps := stepsOf(l.Field)
 	root := map[string]any{}
@@ -128,6 +128,36 @@ func stepsOf(path string) (steps []string) {
 }
 
 var pathStep = regexp.MustCompile(`([^.\[\]]+)|\[([^\[\]]+)\]`)
+
+// valueAt extracts a text, number or boolean, also of an item of a list.
+func valueAt(steps []string) reference.ExtractValueFn {
+	return func(target resource.Managed) string {
+		at, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
+		if err != nil {
+			return "" // objects that come from an API server have a JSON form
+		}
+		var value any = at
+		for _, step := range steps {
+			switch in := value.(type) {
+			case map[string]any:
+				value = in[step]
+			case []any:
+				i, err := strconv.Atoi(step)
+				if err != nil || i < 0 || i >= len(in) {
+					return ""
+				}
+				value = in[i]
+			default:
+				return ""
+			}
+		}
+		switch value.(type) {
+		case string, bool, int64, float64:
+			return fmt.Sprint(value)
+		}
+		return ""
+	}
+}
 
 // place returns the text at a path, empty for none, and what sets it. Objects on the path are made; items of lists must exist.
 func place(in any, steps []string) (value string, set func(string), err error) {

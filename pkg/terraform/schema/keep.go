@@ -51,7 +51,7 @@ func (n *NestedBlock) keep(config, created, prior cty.Value) cty.Value {
 	elements := items(prior)
 	values := make([]cty.Value, len(elements))
 	for i, e := range elements {
-		values[i] = n.Block.configurable(e.value)
+		values[i] = n.Block.Configurable(e.value)
 	}
 	return likeOr(config, prior, elements, values)
 }
@@ -106,8 +106,8 @@ func likeOr(config, other cty.Value, all []item, values []cty.Value) cty.Value {
 	return config
 }
 
-// configurable returns a value without what a provider alone chooses.
-func (b *Block) configurable(value cty.Value) cty.Value {
+// Configurable returns a value without what a provider alone chooses.
+func (b *Block) Configurable(value cty.Value) cty.Value {
 	if !present(value) {
 		return value
 	}
@@ -130,12 +130,12 @@ func (b *Block) configurable(value cty.Value) cty.Value {
 
 func (n *NestedBlock) configurable(value cty.Value) cty.Value {
 	if n.Nesting.once() {
-		return n.Block.configurable(value)
+		return n.Block.Configurable(value)
 	}
 	elements := items(value)
 	values := make([]cty.Value, len(elements))
 	for i, e := range elements {
-		values[i] = n.Block.configurable(e.value)
+		values[i] = n.Block.Configurable(e.value)
 	}
 	return likeOr(value, value, elements, values)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,10 @@ import (
 // An Owner is an object that has an external resource, in messages and by its UID.
 type Owner struct{ Object, UID string }
 
+// A Place is where an external resource is: its type, the id of its external system (N55), and the ProviderConfig that leads there. One
+// ProviderConfig leads to one system, whatever its settings were when a state was stored.
+type Place struct{ Type, System, Config string }
+
 // LockOwners lets one pass at a time check by Other who has a resource of a type, and save the answer, until unlock. A mutex suffices: one
 // process alone reconciles the objects of Terraform kinds. Providers must not be called meanwhile.
 func (s *Store) LockOwners(resourceType string) (unlock func()) {
@@ -36,45 +41,62 @@ func (s *Store) LockOwners(resourceType string) (unlock func()) {
 	return lock.(*sync.Mutex).Unlock
 }
 
-// Other returns another object than one that has an external resource of a type in an external system, and does not only observe it. It is
-// zero for none. The resource is known by any of the names, which are compared with the external name and the id in the states of all kinds of
-// that type: several TerraformProviders may serve it.
-func (s *Store) Other(ctx context.Context, than types.UID, resourceType, system string, names ...string) (Owner, error) {
+// Other returns another object than one that has an external resource, or creates it, and does not only observe it. It is zero for none. since is
+// when its first state was stored. The resource is known by any of the names, which are compared with the external name, the id and the import id
+// in the states of all kinds of the type: several TerraformProviders may serve it.
+func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...string) (o Owner, since time.Time, err error) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for i, name := range names {
-		names[i] = labelOf(resourceType, name)
+		names[i] = labelOf(at.Type, name)
 	}
 	for _, key := range []string{LabelKeyName, LabelKeyID} {
 		named, err := labels.NewRequirement(key, selection.In, names)
 		if err != nil { // there is no name
-			return Owner{}, nil
+			return o, since, nil
 		}
 		all := &corev1.SecretList{}
 		by := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*named)}
 		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), by); err != nil {
-			return Owner{}, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
+			return o, since, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
 		}
 		for _, secret := range all.Items {
-			uid, elsewhere := strings.TrimPrefix(secret.Name, NamePrefix), string(secret.Data[keySystem]) != system
+			uid := strings.TrimPrefix(secret.Name, NamePrefix)
+			elsewhere := string(secret.Data[keySystem]) != at.System && string(secret.Data[keyConfig]) != at.Config
 			if uid == string(than) || elsewhere || secret.Data[keyObserved] != nil || secret.Data[keyTakenBy] != nil {
 				continue
 			}
 			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
-				return Owner{secret.Annotations[AnnotationKeyKind] + " " + strings.TrimPrefix(secret.Annotations[AnnotationKeyObject], "/"), uid}, err
+				o = Owner{secret.Annotations[AnnotationKeyKind] + " " + strings.TrimPrefix(secret.Annotations[AnnotationKeyObject], "/"), uid}
+				return o, secret.CreationTimestamp.Time, err
 			}
 		}
 	}
-	return Owner{}, nil
+	return o, since, nil
 }
 
-// names are the labels by which Other finds the state of what exists: for its external name, and for its attribute id.
+// Since is when the first state of an object was stored, zero for one that this store does not know.
+func (s *Store) Since(of types.UID) time.Time {
+	r := s.recordOf(of)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stored == nil {
+		return time.Time{}
+	}
+	return r.stored.CreationTimestamp.Time
+}
+
+// names are the labels by which Other finds the state of what exists, or is being created: for its external name, or import id, and for its
+// attribute id.
 func (s *State) names() map[string]string {
 	attributes := struct{ ID any }{}
 	_ = json.Unmarshal(s.Value, &attributes) // what is no object has no id
 	id, _ := attributes.ID.(string)
-	names := map[string]string{}
-	for key, name := range map[string]string{LabelKeyName: s.Name, LabelKeyID: id} {
-		if name != "" && !s.Empty() {
+	name, names := s.Name, map[string]string{}
+	if s.Empty() {
+		name = s.ImportID
+	}
+	for key, name := range map[string]string{LabelKeyName: name, LabelKeyID: id} {
+		if name != "" {
 			names[key] = labelOf(s.Type, name)
 		}
 	}

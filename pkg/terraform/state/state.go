@@ -45,7 +45,8 @@ const (
 	LabelKeyKind = "terraform.bowline.dev/kind"
 	// LabelKeyEmpty is the label of a state of what does not exist, as far as is known.
 	LabelKeyEmpty = "terraform.bowline.dev/empty"
-	// LabelKeyName and LabelKeyID are the labels for the external name and the attribute id of what exists, as hashes with the resource type.
+	// LabelKeyName and LabelKeyID are the labels for the external name, or the import id of what is being created, and the attribute id, as hashes
+	// with the resource type.
 	LabelKeyName = "terraform.bowline.dev/name"
 	LabelKeyID   = "terraform.bowline.dev/id"
 	// The annotations say which object a state is of: AnnotationKeyObject has namespace and name.
@@ -61,6 +62,7 @@ const mostPlain = 512 << 10
 const (
 	keyType     = "type"
 	keySystem   = "system"
+	keyConfig   = "providerConfig"
 	keyName     = "externalName"
 	keyState    = "state"
 	keyLarge    = "state.gz"
@@ -83,8 +85,7 @@ const (
 
 // A State is what is stored of one external resource.
 type State struct {
-	Type          string          // of the external resource
-	System        string          // id of the external system that had what Value describes when that was stored (N55)
+	Place                         // when Value was stored, or of what is being created
 	Name          string          // external name of what Value describes
 	Value         json.RawMessage // nil: there is no external resource, or no answer yet
 	SchemaVersion int64           // of Value
@@ -95,7 +96,7 @@ type State struct {
 	Change        string // identifies the change whose answer this is, or, with Creating, the creation that began
 	Replacing     bool   // it is, or was, deleted in order to create another one
 	Observed      bool   // the object does not change it
-	TakenBy       Owner  // the object that has it now; zero for the object itself. Only Take and Own change it
+	TakenBy       Owner  // the object that has it now; zero for the object itself. Only Own removes it
 
 	// ImportID is that of what the creation makes; empty if it is not known beforehand. AbsentBefore is true if nothing had it before.
 	ImportID     string
@@ -186,14 +187,14 @@ func (s *Store) load(ctx context.Context, of types.UID, r *record) error {
 var saving = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 9, Cap: 20 * time.Second}
 
 // Save stores the state of an object, whatever becomes of the context. Where that fails the state is kept, and stored by the next Save or
-// Flush; only a process that ends before loses it. TakenBy stays as it is stored: another object may take the resource during a change.
+// Flush; only a process that ends before loses it. TakenBy stays as it is stored, if it is not set: another object may take the resource during
+// a change.
 func (s *Store) Save(ctx context.Context, of client.Object, kind schema.GroupResource, state *State) error {
 	r := s.recordOf(of.GetUID())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	saved := *state
-	saved.TakenBy = Owner{}
-	if r.state != nil {
+	if r.state != nil && saved.TakenBy == (Owner{}) {
 		saved.TakenBy = r.state.TakenBy
 	}
 	return s.save(ctx, of, kind, r, &saved)
@@ -275,7 +276,7 @@ func (s *Store) Forget(ctx context.Context, of types.UID) error {
 
 func encode(s *State) map[string][]byte {
 	data := map[string][]byte{keyVersion: strconv.AppendInt(nil, s.SchemaVersion, 10)}
-	for key, text := range map[string]string{keyType: s.Type, keySystem: s.System, keyName: s.Name, keyCreates: s.Creating, keyChange: s.Change,
+	for key, text := range map[string]string{keyType: s.Type, keySystem: s.System, keyConfig: s.Config, keyName: s.Name, keyCreates: s.Creating, keyChange: s.Change,
 		keyImportID: s.ImportID, keyOwner: s.Ownership} {
 		if text != "" {
 			data[key] = []byte(text)
@@ -321,7 +322,7 @@ func decode(secret *corev1.Secret) (*State, error) {
 	}
 	text := func(key string) string { return string(secret.Data[key]) }
 	is := func(key string) bool { return text(key) == "true" }
-	s := &State{Type: text(keyType), System: text(keySystem), Name: text(keyName), SchemaVersion: version, Private: secret.Data[keyPrivate],
+	s := &State{Place: Place{Type: text(keyType), System: text(keySystem), Config: text(keyConfig)}, Name: text(keyName), SchemaVersion: version, Private: secret.Data[keyPrivate],
 		Identity: secret.Data[keyIdentity], Tainted: is(keyTainted), Creating: text(keyCreates), Change: text(keyChange), Replacing: is(keyReplaces),
 		Observed: is(keyObserved), ImportID: text(keyImportID), AbsentBefore: is(keyAbsent), Ownership: text(keyOwner), ListConfig: secret.Data[keyList]}
 	s.TakenBy.UID, s.TakenBy.Object, _ = strings.Cut(string(secret.Data[keyTakenBy]), " ")

@@ -126,7 +126,7 @@ func (s stage) change(t *testing.T, how func(map[string][]byte)) {
 }
 
 func complete() *state.State {
-	return &state.State{Type: "reef_berth", System: "harbour", Name: "berth-1", SchemaVersion: 3,
+	return &state.State{Place: state.Place{Type: "reef_berth", System: "harbour", Config: "default"}, Name: "berth-1", SchemaVersion: 3,
 		Value:   json.RawMessage(`{"id":"berth-1","password":"geheim","size":9007199254740993}`),
 		Private: []byte{0, 0xff, '"'}, Identity: []byte{1, 2}, Tainted: true, Creating: "journal-1"}
 }
