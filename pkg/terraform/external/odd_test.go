@@ -255,9 +255,9 @@ func TestStateOfAnotherResource(t *testing.T) {
 		s.create(north, south)
 		s.ready(north, south)
 		stop()
-		secret := s.stored(north)
-		own := secret.Data
-		secret.Data = s.stored(south).Data
+		secret, another := s.stored(north), s.stored(south)
+		own, labels := secret.Data, secret.Labels
+		secret.Data, secret.Labels = another.Data, another.Labels
 		s.must(s.Client.Update(t.Context(), secret))
 		stop = s.run()
 		s.waits(north, failure.StateLost, meta.GetExternalName(south))
@@ -268,7 +268,7 @@ func TestStateOfAnotherResource(t *testing.T) {
 		if after := s.stored(north); after.ResourceVersion != secret.ResourceVersion {
 			t.Errorf("its state is %s now", after.Data["state"])
 		}
-		secret.Data = own
+		secret.Data, secret.Labels = own, labels
 		s.must(s.Client.Update(t.Context(), secret))
 		s.run()
 		s.gone(north)

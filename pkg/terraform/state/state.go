@@ -342,9 +342,9 @@ func decode(secret *corev1.Secret) (*State, error) {
 	if s.Value == nil && secret.Labels[LabelKeyEmpty] == "false" {
 		return nil, fmt.Errorf("key %s is missing, and the label %s says that there is one", keyState, LabelKeyEmpty)
 	}
-	for label, key := range map[string]string{LabelKeyName: keyName, LabelKeyID: keyState} {
+	for _, label := range []string{LabelKeyName, LabelKeyID} {
 		if labelled, has := secret.Labels[label]; has && labelled != s.names()[label] {
-			return nil, fmt.Errorf("key %s is of another external resource than the label %s says", key, label)
+			return nil, fmt.Errorf("keys %s (%q) and %s are of another external resource than the label %s says", keyName, s.Name, keyState, label)
 		}
 	}
 	return s, nil

@@ -379,7 +379,7 @@ func TestLoadRefusesMalformedSecrets(t *testing.T) {
 			bad, later := s.secret(t), s.after(t, s.Config)
 			got, err := later.Load(t.Context(), s.object.GetUID())
 			if got != nil || err == nil || strings.Contains(err.Error(), "geheim") ||
-				!strings.Contains(err.Error(), "key "+tc.key) || !strings.Contains(err.Error(), bad.Namespace+"/"+bad.Name) {
+				!strings.Contains(err.Error(), tc.key) || !strings.Contains(err.Error(), bad.Namespace+"/"+bad.Name) {
 				t.Errorf("got %v, %v", got, err)
 			}
 			if diff := cmp.Diff(bad, s.secret(t)); diff != "" {
