@@ -330,10 +330,7 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
-	if creates {
-		return after, errors.Join(called("changing", err), c.saveCreated(ctx, mg, meta.GetExternalName(mg), after, err != nil))
-	}
-	return after, errors.Join(called("changing", err), c.save(ctx, mg, meta.GetExternalName(mg), after, false, err != nil))
+	return after, errors.Join(called("changing", err), c.saveAnswer(ctx, mg, meta.GetExternalName(mg), after, creates, err != nil))
 }
 
 // errUnidentified is the error of an answer that names no error and identifies nothing.

@@ -4,7 +4,9 @@
 package external_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -75,6 +77,17 @@ func (s *stage) single(block tree) any {
 		return []any{block}
 	}
 	return block
+}
+
+// awaitOne waits until one exists outside of a type.
+func (s *stage) awaitOne(of string) {
+	s.t.Helper()
+	s.Eventually(s.t, "the provider creates it", func(context.Context) error {
+		if n := len(s.files(of)); n != 1 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
 }
 
 // theOnly is what exists outside of a type, which must be one.

@@ -326,12 +326,7 @@ func TestCreatedElsewhere_N55(t *testing.T) {
 			s.faults(faults...)
 			o := s.object("Beacon", name, map[string]any{"forProvider": map[string]any{"name": name}})
 			s.create(o)
-			s.Eventually(t, "the provider creates it", func(context.Context) error {
-				if len(s.files("beacon")) != 1 {
-					return errors.New("it has not")
-				}
-				return nil
-			})
+			s.awaitOne("beacon")
 			s.lead(elsewhere)
 			s.eventually(o, "it says that it is not there", func() error { return s.hasFailed(o, failure.ExternalSystemChanged) })
 			s.delete(o)

@@ -4,9 +4,7 @@
 package external_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -338,12 +336,7 @@ func TestAdoptedDuringCreation_N102(t *testing.T) {
 		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "3s", "times": 1})
 		north, thief := s.pier("north", ""), s.pier("thief", "north")
 		s.create(north)
-		s.Eventually(t, "the provider creates it", func(context.Context) error {
-			if len(s.files("pier")) != 1 {
-				return errors.New("it has not")
-			}
-			return nil
-		})
+		s.awaitOne("pier")
 		s.create(thief)
 		s.ready(north)
 		s.nudge(thief)

@@ -225,11 +225,11 @@ func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, 
 	return c.Store.Other(ctx, mg.GetUID(), c.place(), name, c.idOf(value))
 }
 
-// saveCreated is save for what a creation made. Another object that adopted it meanwhile, under a name that nothing told beforehand, loses it. One
-// that had it before keeps it: the provider returned what there was.
-func (c *client) saveCreated(ctx context.Context, mg resource.Managed, name string, s plugin.State, failed bool) error {
-	if s.Value.IsNull() {
-		return c.save(ctx, mg, name, s, true, failed)
+// saveAnswer is save for the answer to a change. Another object that adopted meanwhile what a creation made, under a name that nothing told
+// beforehand, loses it. One that had it before keeps it: the provider returned what there was.
+func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
+	if !creates || s.Value.IsNull() {
+		return c.save(ctx, mg, name, s, creates, failed)
 	}
 	defer c.Store.LockOwners(c.Name)()
 	other, since, err := c.otherOf(ctx, mg, "", s.Value)

@@ -222,10 +222,8 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	case creates && c.leavesOpen(after, err, note.Stopped):
 		return c.lose(ctx, mg)
 	}
-	if c.createdNothing = creates && after.Value.IsNull(); creates {
-		return c.saveCreated(ctx, mg, name, after, err != nil)
-	}
-	return c.save(ctx, mg, name, after, false, err != nil)
+	c.createdNothing = creates && after.Value.IsNull()
+	return c.saveAnswer(ctx, mg, name, after, creates, err != nil)
 }
 
 // resultOf returns the result of a change by its answer in the journal, in the present form of the type.

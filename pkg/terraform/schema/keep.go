@@ -47,13 +47,10 @@ func (n *NestedBlock) keep(config, created, prior cty.Value) cty.Value {
 		return union(config, created, prior, n.Block.Keep)
 	case !isUnset:
 		return created
+	case len(items(prior)) == 0:
+		return config
 	}
-	elements := items(prior)
-	values := make([]cty.Value, len(elements))
-	for i, e := range elements {
-		values[i] = n.Block.Configurable(e.value)
-	}
-	return likeOr(config, prior, elements, values)
+	return n.configurable(prior)
 }
 
 // keep is Keep for values without flags of their own.
