@@ -120,6 +120,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// A server that does not answer is asked at every poll whether its password is right.
+func TestPolled(t *testing.T) {
+	t.Parallel()
+	check := "POST /v1/projects/p/cache/instances/a:checkPassword"
+	cases := map[string]struct {
+		between string
+		want    bool
+	}{
+		"a question": {check, true},
+		"a change":   {strings.TrimSuffix(check, ":checkPassword"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			process := &Process{}
+			for range 3 {
+				for _, request := range []string{"GET /v1/projects/p/cache/instances/a", tc.between} {
+					method, path, _ := strings.Cut(request, " ")
+					point, _ := CloudRequest(httptest.NewRequest(method, path, nil))
+					process.count(point)
+				}
+			}
+			if got := process.Polled(); got != tc.want {
+				t.Errorf("%t after %s", got, process)
+			}
+		})
+	}
+}
+
 func TestAPIRequest(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ request, want string }{

@@ -105,7 +105,13 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-func isRead(request string) bool { return strings.HasPrefix(request, http.MethodGet+" ") }
+// question ends the name of a request that asks the favourite cloud whether a password is right, and changes nothing. It may be asked at
+// every poll, where the server does not answer.
+const question = ":checkPassword"
+
+func isRead(request string) bool {
+	return strings.HasPrefix(request, http.MethodGet+" ") || strings.HasSuffix(request, question)
+}
 
 // Listed ends the name of an uncached list without a label selector.
 const Listed = " (list)"
@@ -162,7 +168,11 @@ func CloudRequest(r *http.Request) (request string, ok bool) {
 		collection = 2
 	}
 	if len(parts) > collection {
-		parts = append(parts[:collection], "*")
+		what := "*"
+		if strings.HasSuffix(path, question) {
+			what += question
+		}
+		parts = append(parts[:collection], what)
 	}
 	return r.Method + " cloud/" + strings.Join(parts, "/"), true
 }
