@@ -168,12 +168,21 @@ func TestNothingAsked(t *testing.T) {
 func TestFieldPath(t *testing.T) {
 	t.Parallel()
 	n := &Network{Status: Status{AtProvider: Observation{ARN: "arn:net", Ports: 3}}}
+	n.Labels = map[string]string{"example.org/team": "a"}
+	n.Finalizers = []string{"first", "second"}
 	for path, want := range map[string]string{
-		"status.atProvider.arn":   "arn:net",
-		"status.atProvider.ports": "3",
-		"status.atProvider":       "",
-		"status.atProvider.none":  "",
-		"":                        "",
+		"status.atProvider.arn":             "arn:net",
+		"status.atProvider.ports":           "3",
+		"status.atProvider":                 "",
+		"status.atProvider.none":            "",
+		"metadata.labels[example.org/team]": "a",
+		"metadata.labels.example.org/team":  "",
+		"metadata.finalizers[1]":            "second",
+		"metadata.finalizers[2]":            "",
+		"metadata.finalizers[-1]":           "",
+		"metadata.finalizers[first]":        "",
+		"metadata.name.first":               "",
+		"":                                  "",
 	} {
 		if got := reference.FieldPath(path)(n); got != want {
 			t.Errorf("%s is %q, want %q (R161)", path, got, want)

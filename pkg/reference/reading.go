@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -331,23 +329,4 @@ type ExtractValueFn func(resource.Managed) string
 // ExternalName extracts the external name (R161).
 func ExternalName() ExtractValueFn {
 	return func(mg resource.Managed) string { return meta.GetExternalName(mg) }
-}
-
-// FieldPath extracts a text, number or boolean by the JSON names of the fields that lead to it, such as
-// status.atProvider.arn. Names that contain dots cannot be reached, nor can items of lists.
-func FieldPath(path string) ExtractValueFn {
-	names := strings.Split(path, ".")
-	return func(mg resource.Managed) string {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
-		if err != nil {
-			return "" // objects that come from an API server have a JSON form
-		}
-		value, _, _ := unstructured.NestedFieldNoCopy(content, names...)
-		switch value := value.(type) {
-		case string, bool, int64, float64:
-			return fmt.Sprint(value)
-		default:
-			return ""
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,9 +89,9 @@ func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 		To:        reference.To{Managed: target}, Extract: reference.ExternalName(), FieldPath: at,
 	}
 	if l.Value != "" {
-		request.Extract = valueAt(stepsOf(l.Value))
+		request.Extract = reference.FieldPath(l.Value)
 	}
-	steps := stepsOf(l.Field)
+	steps := reference.Steps(l.Field)
 	root := map[string]any{}
 	if spec, ok := o.Object["spec"].(map[string]any); ok {
 		root = spec
@@ -117,46 +116,6 @@ func (o *Object) resolve(ctx context.Context, c kclient.Reader, resolver *refere
 // scopes is implemented by clients that know the scopes of kinds. Who may write objects of one namespace must not read what others have.
 type scopes interface {
 	IsObjectNamespaced(runtime.Object) (bool, error)
-}
-
-// stepsOf returns the names and keys of a path such as tags[example.org/team].
-func stepsOf(path string) (steps []string) {
-	for _, step := range pathStep.FindAllStringSubmatch(path, -1) {
-		steps = append(steps, step[1]+step[2])
-	}
-	return steps
-}
-
-var pathStep = regexp.MustCompile(`([^.\[\]]+)|\[([^\[\]]+)\]`)
-
-// valueAt extracts a text, number or boolean, also of an item of a list.
-func valueAt(steps []string) reference.ExtractValueFn {
-	return func(target resource.Managed) string {
-		at, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
-		if err != nil {
-			return "" // objects that come from an API server have a JSON form
-		}
-		var value any = at
-		for _, step := range steps {
-			switch in := value.(type) {
-			case map[string]any:
-				value = in[step]
-			case []any:
-				i, err := strconv.Atoi(step)
-				if err != nil || i < 0 || i >= len(in) {
-					return ""
-				}
-				value = in[i]
-			default:
-				return ""
-			}
-		}
-		switch value.(type) {
-		case string, bool, int64, float64:
-			return fmt.Sprint(value)
-		}
-		return ""
-	}
 }
 
 // place returns the text at a path, empty for none, and what sets it. Objects on the path are made; items of lists must exist.
