@@ -5,7 +5,6 @@ package external_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -196,12 +195,9 @@ func TestDrift(t *testing.T) {
 		s.create(north)
 		s.ready(north)
 		id := meta.GetExternalName(north)
-		path := filepath.Join(s.folder, s.program+"_berth", id+".json")
 		object := s.files("berth")[id]
 		object["size"] = 1
-		content, err := json.Marshal(object)
-		s.must(err)
-		s.must(os.WriteFile(path, content, 0o600))
+		s.writeFile("berth", object)
 		s.hasSize(id, 2)
 		s.ready(north)
 		s.vanish(north)

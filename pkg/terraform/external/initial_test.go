@@ -5,10 +5,7 @@ package external_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
@@ -56,9 +52,7 @@ func TestInitialSettings_R139_R143_R144(t *testing.T) {
 		}
 		outside := s.theOnly("berth")
 		outside["tags"] = tree{"mine": "1", "theirs": "3"}
-		content, err := json.Marshal(outside)
-		s.must(err)
-		s.must(os.WriteFile(filepath.Join(s.folder, s.program+"_berth", meta.GetExternalName(all["berth"])+".json"), content, 0o600))
+		s.writeFile("berth", outside)
 		s.edit(all["berth"], func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
 		s.ready(all["berth"])
 		outside["size"] = 3.0

@@ -4,7 +4,6 @@
 package external_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -362,11 +361,7 @@ func (s *stage) plant(kind string, tags map[string]any) {
 	case "pier":
 		o["address"], o["metadata"] = "planted-address", []any{}
 	}
-	content, err := json.Marshal(o)
-	s.must(err)
-	folder := filepath.Join(s.folder, s.program+"_"+kind)
-	s.must(os.MkdirAll(folder, 0o700))
-	s.must(os.WriteFile(filepath.Join(folder, id+".json"), content, 0o600))
+	s.writeFile(kind, o)
 }
 
 // removeAll deletes everything outside.

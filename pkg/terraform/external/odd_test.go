@@ -201,9 +201,7 @@ func TestExternalNameAndBack(t *testing.T) {
 		s.ready(north)
 		id, other := meta.GetExternalName(north), s.files("berth")[meta.GetExternalName(north)]
 		other["id"] = "berth-other"
-		content, err := json.Marshal(other)
-		s.must(err)
-		s.must(os.WriteFile(filepath.Join(s.folder, s.program+"_berth", "berth-other.json"), content, 0o600))
+		s.writeFile("berth", other)
 		s.edit(north, func(map[string]any) { meta.SetExternalName(north, "berth-other") })
 		s.Eventually(t, "it has the other one", func(context.Context) error {
 			if name := string(s.stored(north).Data["externalName"]); name != "berth-other" {

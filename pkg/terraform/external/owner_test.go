@@ -4,11 +4,9 @@
 package external_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -192,9 +190,7 @@ func TestLabelOfAnother(t *testing.T) {
 		relabel := func() {
 			object := s.files("pier")[id]
 			object["tags"] = map[string]any{meta.ExternalLabelUID: "of-another"}
-			content, err := json.Marshal(object)
-			s.must(err)
-			s.must(os.WriteFile(filepath.Join(s.folder, s.program+"_pier", id+".json"), content, 0o600))
+			s.writeFile("pier", object)
 			s.waits(north, failure.ExternalNameTaken, "belongs to the object with UID of-another")
 		}
 		relabel()

@@ -298,6 +298,16 @@ func (s *stage) files(of string) map[string]map[string]any {
 	return found
 }
 
+// writeFile makes or changes what exists outside of a type.
+func (s *stage) writeFile(of string, object map[string]any) {
+	s.t.Helper()
+	content, err := json.Marshal(object)
+	s.must(err)
+	folder := filepath.Join(s.folder, s.program+"_"+of)
+	s.must(os.MkdirAll(folder, 0o700))
+	s.must(os.WriteFile(filepath.Join(folder, object["id"].(string)+".json"), content, 0o600))
+}
+
 // vanish deletes the external resource of a berth outside.
 func (s *stage) vanish(o *unstructured.Managed) {
 	s.t.Helper()

@@ -4,10 +4,7 @@
 package external_test
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,13 +60,9 @@ func TestSameNameElsewhere_N55_N102(t *testing.T) {
 		north := s.pier("north", "")
 		s.create(north)
 		s.ready(north)
-		id := meta.GetExternalName(north)
 		there := s.theOnly("pier")
 		there["tags"] = tree{"owner": "others"}
-		content, err := json.Marshal(there)
-		s.must(err)
-		folder := filepath.Join(elsewhere.folder, s.program+"_pier")
-		s.must(errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, id+".json"), content, 0o600)))
+		elsewhere.writeFile("pier", there)
 		s.lead(elsewhere.folder)
 		s.eventually(north, "it says that it is another one", func() error { return s.hasFailed(north, failure.ExternalSystemChanged) })
 		s.delete(north)
