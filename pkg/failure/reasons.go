@@ -83,8 +83,9 @@ func ofSystems() []Explanation {
 			"Usually nothing: the call is made anew, by this process or by the one that took over. If it lasts, raise the limits of the ProviderConfig."},
 		{ExternalResourceFailed, "The external system reports that something is wrong with the resource, or it was renamed there.",
 			"Read the message of condition Synced and check the resource in the external system."},
-		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",
-			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},
+		{ExternalResourceMissing, "The external resource does not exist, and is not created, since managementPolicies do not permit that or the annotation " +
+			"crossplane.io/external-name names another one.",
+			"Correct the annotation; or, to have one created, remove it, and add Create to the policies."},
 		{ExternalResourceLost, "The external resource is gone, with its data, and is not created again without permission, or it was replaced by " +
 			"another one without an ownership label.",
 			"Restore it under the same name: the object recovers at the next poll. To accept one that was restored without the label, set the " +

@@ -4,6 +4,7 @@
 package external
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,6 +40,7 @@ type client struct {
 	object         resource.Managed // as it was when the pass began
 	warnings       *warnings.Reporter
 	secrets        map[string][]byte // by the field that refers to them
+	published      map[string][]byte // by the connection Secret
 	found          plugin.State      // by the last Observe
 	stored         *state.State      // before the last Observe
 	createdNothing bool              // by the answer to the last creation
@@ -50,6 +52,9 @@ type client struct {
 func (c *client) UseSecretInputs(values map[string][]byte) {
 	c.secrets = objects.Union(c.secrets, values)
 }
+
+// UseConnectionDetails takes what the connection Secret has.
+func (c *client) UseConnectionDetails(stored managed.ConnectionDetails) { c.published = stored }
 
 // Disconnect reports the warnings of the pass, and returns the process.
 func (c *client) Disconnect(ctx context.Context) error {
@@ -92,16 +97,16 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		err = c.checkSystem(mg, known)
 	}
 	if err == nil && c.found.Value.IsNull() {
-		if o.Replacing = c.wasReplaced(mg); wasRenamed(mg, c.stored) && !c.stored.Tainted {
-			err = renamed(mg, c.stored)
-		}
-		return o, err
+		o.Replacing = c.wasReplaced(mg)
+		return o, c.checkAbsent(mg)
 	}
 	if err != nil {
 		return o, err
 	}
 	o.ResourceExists = true
-	o.ConnectionDetails = c.connection(c.found.Value)
+	if o.ConnectionDetails, err = c.details(ctx, mg); err != nil {
+		return o, err
+	}
 	ready := xpv1.Available()
 	if len(o.ConnectionDetails) > 0 && c.mayBelongToOthers(mg) {
 		for key := range c.texts(c.found.Value) {
@@ -379,6 +384,28 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 		return failure.OutcomeUnknown(err)
 	}
 	return c.Journal.Remove(string(mg.GetUID()))
+}
+
+// details are the connection details of what Observe found. A secret of the resource that the object had under its former external name becomes
+// empty where nothing replaces it: it opens another one. What a person put there instead stays.
+func (c *client) details(ctx context.Context, mg resource.Managed) (managed.ConnectionDetails, error) {
+	details, former := c.connection(c.found.Value), c.stored
+	if former != nil && former.Name == meta.GetExternalName(mg) {
+		former = former.Former
+	}
+	if former == nil || former.Empty() || former.Observed || meta.WasDeleted(mg) {
+		return details, nil
+	}
+	known, err := c.upgraded(ctx, former)
+	if err != nil {
+		return nil, err
+	}
+	for key, secret := range c.connection(known.Value) {
+		if _, replaced := details[key]; !replaced && bytes.Equal(secret, c.published[key]) {
+			details[key] = nil
+		}
+	}
+	return details, nil
 }
 
 // connection returns the connection details of a value: its secrets, and what the settings of the type choose.

@@ -117,7 +117,7 @@ func (c *client) findInterrupted(ctx context.Context, mg resource.Managed, store
 	}
 	if !labelled {
 		defer c.Store.LockOwners(c.Name)()
-		other, _, err := c.otherOf(ctx, mg, stored.ImportID, found.Value)
+		other, err := c.otherOf(ctx, mg, stored.ImportID, found.Value)
 		if err != nil {
 			return "", err
 		}

@@ -192,7 +192,7 @@ func TestUnreadableNote(t *testing.T) {
 	}, "beacon")
 }
 
-// An object that got the external name of another resource, and then its own again, has its secrets still.
+// An object that got the external name of another resource does not publish the password of its own for that; with its own name again, it does.
 func TestExternalNameAndBack(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		s.run()
@@ -209,6 +209,10 @@ func TestExternalNameAndBack(t *testing.T) {
 			}
 			return nil
 		})
+		s.eventually(north, "it says what it lacks", func() error { return s.hasFailed(north, failure.ConnectionDetailsLost) })
+		if password := s.secretOf(north)["password"]; len(password) > 0 || s.isReady(north) == nil {
+			t.Errorf("it has the password of the former resource: %t", len(password) > 0)
+		}
 		s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", "berth-other.json")))
 		s.edit(north, func(map[string]any) { meta.SetExternalName(north, id) })
 		s.eventually(north, "it has its own again", func() error {

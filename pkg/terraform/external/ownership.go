@@ -129,16 +129,56 @@ func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.Stat
 	return c.inherited(ctx, mg, former, s)
 }
 
-// mayHave sets adopts, unless another object has an external resource that this one does not take over. It returns that object, zero for none.
+// mayHave sets adopts, unless another object has an external resource that this one does not take over, or may be creating it. It returns that
+// object, zero for none.
 func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Value) (former state.Owner, err error) {
 	former, err = c.ownerOf(ctx, mg, value)
 	refuses := former.UID != "" && takesOverFrom(mg) != former.UID
 	if refuses {
 		_, err = c.refused(mg, former)
+	} else if err == nil {
+		err = c.awaitCreations(ctx, mg, value)
 	}
 	c.adopts = err == nil && !refuses
 	return former, err
 }
+
+// awaitCreations is an error while another object creates what may be an external resource, or its answer is not stored: before that its id is
+// not known. A label tells whose it is.
+func (c *client) awaitCreations(ctx context.Context, mg resource.Managed, value cty.Value) error {
+	label := c.labelOf(value)
+	if onlyObserves(mg) || label == string(mg.GetUID()) {
+		return nil
+	}
+	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
+	for _, creator := range creators {
+		if label != "" && label != creator.UID {
+			continue
+		}
+		note, err := c.Journal.Find(creator.UID)
+		if err != nil {
+			return failure.With(failure.InternalError, err)
+		}
+		if note != nil {
+			waits := beingCreated{c.Name, creator}
+			return failure.ForTeam(failure.ExternalNameTaken, waits.Error(), waits)
+		}
+	}
+	return err
+}
+
+// beingCreated is the error of an object that would have what another one may be creating.
+type beingCreated struct {
+	resourceType string
+	by           state.Owner
+}
+
+func (e beingCreated) Error() string {
+	return fmt.Sprintf("%s creates %s, which may be the one that this object names: it is adopted after that, unless it is that one", e.by.Object, e.resourceType)
+}
+
+// RetryAfter is how long to wait.
+func (e beingCreated) RetryAfter() time.Duration { return progressPoll }
 
 // inherited is the state of the object whose external resource this one takes over: it alone may have secrets such as a generated password. A
 // process may have been killed after it marked that state.
@@ -213,32 +253,27 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 	if onlyObserves(mg) {
 		return state.Owner{}, nil
 	}
-	owner, _, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
+	owner, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
 	if err != nil || owner.UID != "" { // its label may follow
 		return owner, err
 	}
 	return c.labelledOwner(mg, value), nil
 }
 
-// otherOf returns the other object whose state is of an external resource, which an import by a name found, and since when. It is zero for none.
-func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (o state.Owner, since time.Time, err error) {
+// otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none.
+func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
 	return c.Store.Other(ctx, mg.GetUID(), c.place(), name, c.idOf(value))
 }
 
-// saveAnswer is save for the answer to a change. Another object that adopted meanwhile what a creation made, under a name that nothing told
-// beforehand, loses it. One that had it before keeps it: the provider returned what there was.
+// saveAnswer is save for the answer to a change. Another object that has what a creation returns keeps it: the provider returned what there was.
 func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
 	if !creates || s.Value.IsNull() {
 		return c.save(ctx, mg, name, s, creates, failed)
 	}
 	defer c.Store.LockOwners(c.Name)()
-	other, since, err := c.otherOf(ctx, mg, "", s.Value)
-	isLater := other.UID != "" && !since.Before(c.Store.Since(mg.GetUID()))
-	if isLater {
-		err = c.Store.Take(ctx, types.UID(other.UID), asOwner(mg))
-	}
+	other, err := c.otherOf(ctx, mg, "", s.Value)
 	saved := c.save(ctx, mg, name, s, true, failed)
-	if other.UID != "" && !isLater {
+	if other.UID != "" {
 		err = errors.Join(err, c.Store.Take(ctx, mg.GetUID(), other))
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -113,6 +114,22 @@ func renamed(mg resource.Managed, stored *state.State) error {
 		message += fmt.Sprintf(", which nothing has: set the annotation %s back, or to the name of what exists", meta.AnnotationKeyExternalName)
 	}
 	return failure.Refusal(failure.InvalidSettings, message)
+}
+
+// checkAbsent is an error for an object whose external name is that of nothing, where a creation would hide that: the external system chooses the
+// names, so that a name that no creation recorded is that of something to adopt.
+func (c *client) checkAbsent(mg resource.Managed) error {
+	name, stored := meta.GetExternalName(mg), c.stored
+	switch {
+	case wasRenamed(mg, stored) && !stored.Tainted:
+		return renamed(mg, stored)
+	case name == "", meta.WasDeleted(mg), stored != nil && (!stored.Empty() || stored.Replacing),
+		!meta.GetExternalCreatePending(mg).IsZero(), !meta.GetExternalCreateSucceeded(mg).IsZero(),
+		!mg.GetManagementPolicies().Allow(xpv1.ManagementActionCreate), meta.CheckRecreate(mg, time.Now()) == nil:
+		return nil
+	}
+	return failure.Refusal(failure.ExternalResourceMissing, fmt.Sprintf("nothing has the external name %q, which the annotation %s names: correct it; or "+
+		"remove the annotation, to have one created", name, meta.AnnotationKeyExternalName))
 }
 
 // upgraded returns a stored state in the present form of its type.
@@ -273,8 +290,11 @@ func (e inProgress) Error() string {
 	return fmt.Sprintf("a change of %s is still in progress, which began before the controllers were started", e.since.Format(time.RFC3339))
 }
 
+// progressPoll is how often a pass looks whether a change has ended that it has to wait for.
+const progressPoll = 2 * time.Second
+
 // RetryAfter is how long to wait.
-func (e inProgress) RetryAfter() time.Duration { return 2 * time.Second }
+func (e inProgress) RetryAfter() time.Duration { return progressPoll }
 
 // nameOf is the external name of an object: the attribute id, where there is one that tells resources apart.
 func (c *client) nameOf(mg resource.Managed, value cty.Value) string {

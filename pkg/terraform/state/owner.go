@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
 // An Owner is an object that has an external resource, in messages and by its UID.
@@ -41,48 +42,108 @@ func (s *Store) LockOwners(resourceType string) (unlock func()) {
 	return lock.(*sync.Mutex).Unlock
 }
 
-// Other returns another object than one that has an external resource, or creates it, and does not only observe it. It is zero for none. since is
-// when its first state was stored. The resource is known by any of the names, which are compared with the external name, the id and the import id
-// in the states of all kinds of the type: several TerraformProviders may serve it.
-func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...string) (o Owner, since time.Time, err error) {
+// Other returns another object than one that has an external resource, or creates it, and does not only observe it. It is zero for none. The
+// resource is known by any of the names, which are compared with the external name, the id and the import id in the states of all kinds of the
+// type: several TerraformProviders may serve it. An object whose state is lost has what its external name says.
+func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...string) (Owner, error) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	for i, name := range names {
-		names[i] = labelOf(at.Type, name)
+	if len(names) == 0 {
+		return Owner{}, nil
+	}
+	hashes := make([]string, 0, len(names))
+	for _, name := range names {
+		hashes = append(hashes, labelOf(at.Type, name))
 	}
 	for _, key := range []string{LabelKeyName, LabelKeyID} {
-		named, err := labels.NewRequirement(key, selection.In, names)
-		if err != nil { // there is no name
-			return o, since, nil
+		states, err := s.states(ctx, than, at, key, hashes...)
+		if err != nil {
+			return Owner{}, err
 		}
-		all := &corev1.SecretList{}
-		by := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*named)}
-		if err := s.live.List(ctx, all, client.InNamespace(s.namespace), by); err != nil {
-			return o, since, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
-		}
-		for _, secret := range all.Items {
-			uid := strings.TrimPrefix(secret.Name, NamePrefix)
-			elsewhere := string(secret.Data[keySystem]) != at.System && string(secret.Data[keyConfig]) != at.Config
-			if uid == string(than) || elsewhere || secret.Data[keyObserved] != nil || secret.Data[keyTakenBy] != nil {
+		for _, state := range states {
+			if state.Data[keyObserved] != nil || state.Data[keyTakenBy] != nil {
 				continue
 			}
-			if exists, err := s.exists(ctx, &secret, uid); exists || err != nil {
-				o = Owner{secret.Annotations[AnnotationKeyKind] + " " + strings.TrimPrefix(secret.Annotations[AnnotationKeyObject], "/"), uid}
-				return o, secret.CreationTimestamp.Time, err
+			if exists, err := s.exists(ctx, &state); exists || err != nil {
+				return ownerOf(&state), err
 			}
 		}
 	}
-	return o, since, nil
+	return s.otherWithoutState(ctx, than, at, names)
 }
 
-// Since is when the first state of an object was stored, zero for one that this store does not know.
-func (s *Store) Since(of types.UID) time.Time {
-	r := s.recordOf(of)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stored == nil {
-		return time.Time{}
+// Creators returns the other objects of a place with a creation whose answer is not stored.
+func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []Owner, err error) {
+	states, err := s.states(ctx, than, at, LabelKeyEmpty, "true")
+	for _, state := range states {
+		if state.Data[keyCreates] != nil && string(state.Data[keyType]) == at.Type {
+			all = append(all, ownerOf(&state))
+		}
 	}
-	return r.stored.CreationTimestamp.Time
+	return all, err
+}
+
+// states returns the states of other objects in a place that have one of the values of a label.
+func (s *Store) states(ctx context.Context, than types.UID, at Place, key string, values ...string) ([]corev1.Secret, error) {
+	wanted, err := labels.NewRequirement(key, selection.In, values)
+	all := &corev1.SecretList{}
+	if err == nil {
+		by := client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*wanted)}
+		err = s.live.List(ctx, all, client.InNamespace(s.namespace), by)
+	}
+	if err != nil {
+		return nil, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
+	}
+	return slices.DeleteFunc(all.Items, func(state corev1.Secret) bool {
+		isElsewhere := string(state.Data[keySystem]) != at.System && string(state.Data[keyConfig]) != at.Config
+		return isElsewhere || objectOf(&state).UID == than
+	}), nil
+}
+
+// Serve has Other know the objects of a kind of a resource type.
+func (s *Store) Serve(resourceType string, kind schema.GroupVersionKind) {
+	s.kinds.Store(kind, resourceType)
+}
+
+// otherWithoutState is Other for objects whose states are lost.
+func (s *Store) otherWithoutState(ctx context.Context, than types.UID, at Place, names []string) (o Owner, err error) {
+	from := client.Reader(s.client)
+	if s.ReadOnly() {
+		from = s.live
+	}
+	s.kinds.Range(func(kind, resourceType any) bool {
+		if resourceType != at.Type {
+			return true
+		}
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.(schema.GroupVersionKind))
+		if list := from.List(ctx, all, client.UnsafeDisableDeepCopy); list != nil && !objects.IsAbsent(list) {
+			err = failure.With(failure.InternalError, fmt.Errorf("listing objects of %s: %w", at.Type, list))
+			return false
+		}
+		for i := range all.Items {
+			object := &all.Items[i]
+			if object.GetUID() == than || !hadResource(object, at, names) {
+				continue
+			}
+			var state *State
+			if state, err = s.Load(ctx, object.GetUID()); state != nil {
+				continue
+			}
+			o = Owner{object.GetKind() + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.GetUID())}
+			return false
+		}
+		return true
+	})
+	return o, err
+}
+
+// hadResource is true for an object that has an external resource of one of the names, as its status says, and changes it.
+func hadResource(o *unstructured.Unstructured, at Place, names []string) bool {
+	status, _, _ := unstructured.NestedMap(o.Object, "status")
+	recorded, _, _ := unstructured.NestedString(status, "ownership", "externalName")
+	id, _, _ := unstructured.NestedString(status, "atProvider", "id")
+	system, _, _ := unstructured.NestedString(status, "externalSystem", "id")
+	return recorded != "" && (slices.Contains(names, recorded) || slices.Contains(names, id)) && (system == "" || system == at.System)
 }
 
 // names are the labels by which Other finds the state of what exists, or is being created: for its external name, or import id, and for its
@@ -110,13 +171,19 @@ func labelOf(resourceType, name string) string {
 }
 
 // exists is true if the object of a state exists: states of others are kept for a while, or until a person looks at them.
-func (s *Store) exists(ctx context.Context, state *corev1.Secret, uid string) (bool, error) {
+func (s *Store) exists(ctx context.Context, state *corev1.Secret) (bool, error) {
 	object := objectOf(state)
-	err := s.live.Get(ctx, client.ObjectKeyFromObject(object), object)
+	uid, err := object.UID, s.live.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, failure.With(failure.InternalError, fmt.Errorf("looking for the object of a state: %w", err))
 	}
-	return err == nil && string(object.UID) == uid, nil
+	return err == nil && object.UID == uid, nil
+}
+
+// ownerOf is the object of a state in messages.
+func ownerOf(state *corev1.Secret) Owner {
+	object := objectOf(state)
+	return Owner{object.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.UID)}
 }
 
 // objectOf returns the object of a state, with its kind, name and UID.

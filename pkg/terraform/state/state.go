@@ -123,6 +123,7 @@ type Store struct {
 
 	known  sync.Map // *record by the UID of the object
 	owners sync.Map // *sync.Mutex by resource type: see LockOwners
+	kinds  sync.Map // resource types by schema.GroupVersionKind
 }
 
 type record struct {

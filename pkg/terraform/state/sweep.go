@@ -69,14 +69,14 @@ func (s *Store) sweep(ctx context.Context, log logr.Logger, forget func(uid stri
 // restore stores the states of existing objects whose Secrets are not there any more: nothing else may have the secrets in them. Flush stores
 // those that a Save could not.
 func (s *Store) restore(ctx context.Context, log logr.Logger, there map[string]bool) (err error) {
-	s.known.Range(func(uid, known any) bool {
+	s.known.Range(func(_, known any) bool {
 		r := known.(*record)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.stored == nil || r.dirty || there[r.stored.Name] {
 			return true
 		}
-		if exists, look := s.exists(ctx, r.stored, string(uid.(types.UID))); !exists {
+		if exists, look := s.exists(ctx, r.stored); !exists {
 			err = errors.Join(err, look)
 			return true
 		}
