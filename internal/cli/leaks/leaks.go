@@ -29,7 +29,7 @@ type leak struct {
 	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
-	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
+	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ExternalSystemChanged, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
 	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
 	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels; empty for Terraform kinds, see --help
@@ -52,6 +52,10 @@ CreateInterrupted: the kind cannot search for what was created, or found several
   2. If there is one, delete it there, or keep it: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
      Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
+
+ExternalSystemChanged: as CreateInterrupted, and the ProviderConfig leads to another system now.
+
+  1. Point the ProviderConfig, or its Secret, back: the kind may be able to search then.
 
 SecondExternalResource (only with --external): the object works with the external resource that the message names, and others have its label.
 
@@ -114,7 +118,8 @@ The exit code is 0 whether or not there are any, and 1 if an external system cou
 func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	status := inspect.Conditions(o)
 	problem := xpv1.FailureOf(&status).Reason
-	if !failure.IsLeak(problem) || problem == failure.CreateInterrupted && !meta.ExternalCreateIncomplete(o) {
+	ofCreation := problem == failure.CreateInterrupted || problem == failure.ExternalSystemChanged // else what exists is known
+	if ofCreation && !meta.ExternalCreateIncomplete(o) || !ofCreation && !failure.IsLeak(problem) {
 		return leak{}, false
 	}
 	kind, labels := o.GroupVersionKind().GroupKind(), map[string]string{}
@@ -122,7 +127,7 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 		labels = externalLabels(o)
 	}
 	since := status.GetCondition(xpv1.TypeStalled).LastTransitionTime.UTC()
-	if problem == failure.CreateInterrupted {
+	if ofCreation {
 		since = meta.GetExternalCreatePending(o)
 	}
 	return leak{

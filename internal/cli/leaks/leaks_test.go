@@ -44,6 +44,8 @@ func TestLeakOf(t *testing.T) {
 		"interrupted (O6)":                {failure.CreateInterrupted, pending, true},
 		"a person has acted (O6)":         {failure.CreateInterrupted, ended, false},
 		"in progress (O6)":                {"", pending, false},
+		"in another system (O6, N55)":     {failure.ExternalSystemChanged, pending, true},
+		"with a known resource (O6, N55)": {failure.ExternalSystemChanged, ended, false},
 		"another failure meanwhile (O6)":  {failure.ProviderConfigUnavailable, pending, false},
 		"its label was removed (O6, N48)": {failure.OwnershipUnproven, pending, true},
 		"its name was removed (O6, N65)":  {failure.ExternalNameLost, pending, true},

@@ -61,7 +61,7 @@ spec:
     name: "quote \" backslash \\ ${var.x} %{if} $${x}\nnext line"
     tags: {"my key/${x}": '%{y}', plain: v}
     passwordSecretRef: {name: s, key: k}
-  initProvider: {name: other, size: 2}
+  initProvider: {name: other, size: 2, tags: {plain: other, initial: i}}
   providerConfigRef: {name: my.config}
 ---
 apiVersion: shoal.tf.m.bowline.dev/v1alpha1

@@ -5,7 +5,8 @@
 //
 // Secrets are found as they are and in their usual spellings: quoted by Go (%q, %+q) or in JSON, with doubled quotes as in
 // SQL, escaped for a URL's user, path or query, or in base64 with either alphabet, padded or not; also in one of these within another,
-// such as JSON in JSON. Of a secret with several lines each one is looked for as it is, unless it is short. Other spellings, such as hexadecimal,
+// such as JSON in JSON. One of at least twelve bytes is found in base64 of a text that contains it, too, such as a user and its password. Of a
+// secret with several lines each one is looked for as it is, unless it is short. Other spellings, such as hexadecimal,
 // other parts of a secret and hashes are not found.
 package redact
 
@@ -149,6 +150,11 @@ func spelled(secrets [][]byte, most int) []string {
 		if len(secret) < shortestSecret || len(secret) > most {
 			continue
 		}
+		if len(secret) >= shortestInWord {
+			for _, part := range within(secret) {
+				found[part] = struct{}{}
+			}
+		}
 		for _, once := range spellings(string(secret)) {
 			if len(once) > most {
 				continue
@@ -181,6 +187,21 @@ func spellings(secret string) []string {
 		if err := encoder.Encode(secret); err == nil { // a string always encodes
 			all = append(all, text.String()[1:text.Len()-2])
 		}
+	}
+	return all
+}
+
+// within returns what base64 makes of a secret within a longer text, as of a password after its user, without the characters at its ends that
+// depend on the rest.
+func within(secret []byte) (all []string) {
+	for before := range 3 {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
+		first, last := (before*8+5)/6, len(text)
+		if (before+len(secret))%3 != 0 {
+			last--
+		}
+		text = text[first:last]
+		all = append(all, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
 	}
 	return all
 }

@@ -166,6 +166,25 @@ var encodings = []func(string) string{
 	func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
 }
 
+// What base64 makes of a secret is found in that of a longer text, wherever it is there.
+func TestWithinBase64(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"correct-hors", "correct-horse", "correct-horse-", "\xff\xfe\xfb???>>>~~~~"} {
+		for before := range 7 {
+			for after := range 4 {
+				text := []byte(strings.Repeat("u", before) + secret + strings.Repeat("v", after))
+				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+					got := Text("Basic "+encoding.EncodeToString(text), [][]byte{[]byte(secret)})
+					left := strings.NewReplacer("Basic ", "", Hidden, "", "=", "").Replace(got)
+					if most := (before*8+5)/6 + (after*8+5)/6 + 2; !strings.Contains(got, Hidden) || len(left) > most {
+						t.Errorf("%q after %d and before %d bytes: %q", secret, before, after, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // No secret of twelve bytes or more gets through, in one encoding or in one within another.
 func FuzzText(f *testing.F) {
 	for inner := range encodings {

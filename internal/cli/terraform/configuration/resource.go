@@ -82,13 +82,7 @@ func (r *resource) write(file *hclwrite.Body, alias string, find func(ref map[st
 		body.SetAttributeTraversal("provider", traversal(r.source.Name, alias))
 	}
 	r.body(body, r.block, both, "")
-	var ignored []hclwrite.Tokens
-	for _, f := range source.Fields(r.block) {
-		if initial[f.Name] != nil && declared[f.Name] == nil {
-			ignored = append(ignored, hclwrite.TokensForIdentifier(f.Argument))
-		}
-	}
-	if len(ignored) > 0 {
+	if ignored := r.ignored(declared, initial); len(ignored) > 0 {
 		body.AppendNewBlock("lifecycle", nil).Body().SetAttributeRaw("ignore_changes", hclwrite.TokensForTuple(ignored))
 	}
 	file.AppendNewline()
@@ -96,6 +90,27 @@ func (r *resource) write(file *hclwrite.Body, alias string, find func(ref map[st
 	block.SetAttributeTraversal("to", traversal(r.of, r.name))
 	block.SetAttributeValue("id", cty.StringVal(meta.GetExternalName(r)))
 	file.AppendUnstructuredTokens(r.variables.BuildTokens(nil))
+}
+
+// ignored are the arguments, and keys of maps, that only spec.initProvider has.
+func (r *resource) ignored(declared, initial map[string]any) (all []hclwrite.Tokens) {
+	for _, f := range source.Fields(r.block) {
+		if initial[f.Name] == nil {
+			continue
+		}
+		if declared[f.Name] == nil {
+			all = append(all, hclwrite.TokensForIdentifier(f.Argument))
+		}
+		have, _ := declared[f.Name].(map[string]any)
+		keys, _ := initial[f.Name].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if have != nil && have[key] == nil && f.Inner == nil {
+				at := append(traversal(f.Argument), hcl.TraverseIndex{Key: cty.StringVal(key)})
+				all = append(all, hclwrite.TokensForTraversal(at))
+			}
+		}
+	}
+	return all
 }
 
 // body writes the fields of a nested block, or of the resource.

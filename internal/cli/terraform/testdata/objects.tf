@@ -52,11 +52,12 @@ resource "shoal_berth" "shop_1st_berth" {
   password = var.shoal_berth_shop_1st_berth_password
   size     = 2
   tags = {
+    initial        = "i"
     "my key/$${x}" = "%%{y}"
     plain          = "v"
   }
   lifecycle {
-    ignore_changes = [size]
+    ignore_changes = [size, tags["initial"]]
   }
 }
 
