@@ -196,6 +196,7 @@ func (c *client) Create(ctx context.Context, mg resource.Managed) (created manag
 	if err != nil {
 		return created, err
 	}
+	defer c.Store.BeginCreation(mg.GetUID())()
 	if err := c.Store.Own(ctx, mg, c.Kind, note); err != nil {
 		return created, err
 	}

@@ -330,16 +330,18 @@ func TestAdoptedDuringCreation_N102(t *testing.T) {
 	type adoption struct {
 		settings         external.TypeSettings
 		byID, takingOver bool
+		unnoted          bool
 	}
 	eachCase(t, map[string]adoption{
 		"by the import id":                     {settings: external.TypeSettings{ImportID: "{name}"}},
 		"by a name":                            {},
 		"by the id":                            {byID: true},
+		"by the id, without a journal":         {byID: true, unnoted: true},
 		"by the id of one with a label":        {settings: external.TypeSettings{Ownership: "tags"}, byID: true},
 		"with permission, by the id":           {byID: true, takingOver: true},
 		"with permission, of one with a label": {settings: external.TypeSettings{Ownership: "tags"}, byID: true, takingOver: true},
 	}, func(t *testing.T, s *stage, tc adoption) {
-		s.settings = tc.settings
+		s.settings, s.unnoted = tc.settings, tc.unnoted
 		s.run()
 		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "3s", "times": 1})
 		north := s.pier("north", "")

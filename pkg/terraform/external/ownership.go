@@ -159,7 +159,7 @@ func (c *client) awaitCreations(ctx context.Context, mg resource.Managed, value 
 		if err != nil {
 			return failure.With(failure.InternalError, err)
 		}
-		if note != nil {
+		if note != nil || c.Store.IsCreating(types.UID(creator.UID)) {
 			waits := beingCreated{c.Name, creator}
 			return failure.ForTeam(failure.ExternalNameTaken, waits.Error(), waits)
 		}
@@ -254,6 +254,9 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 		return state.Owner{}, nil
 	}
 	owner, err := c.otherOf(ctx, mg, meta.GetExternalName(mg), value)
+	if err == nil && owner.UID == "" {
+		owner, err = c.Store.OtherWithoutState(ctx, mg.GetUID(), c.place(), meta.GetExternalName(mg), c.idOf(value))
+	}
 	if err != nil || owner.UID != "" { // its label may follow
 		return owner, err
 	}

@@ -60,6 +60,7 @@ type stage struct {
 	program string // reef or shoal
 	folder  string
 	notes   string
+	unnoted bool          // there is no journal
 	leaves  bool          // changes to the journal
 	wears   bool          // processes are replaced when they have grown a little
 	window  time.Duration // in which a creation without an answer may appear; zero: 1s
@@ -135,6 +136,9 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 	}
 	notes, err := journal.Open(s.notes)
 	s.must(err)
+	if s.unnoted {
+		notes = nil
+	}
 	scheme := runtime.NewScheme()
 	s.must(corev1.AddToScheme(scheme))
 	return controlplanetest.RunManager(s.t, config, ctrl.Options{Scheme: scheme, Cache: managed.CacheOptions()}, func(mgr ctrl.Manager) error {

@@ -44,15 +44,16 @@ func (s *Store) LockOwners(resourceType string) (unlock func()) {
 
 // Other returns another object than one that has an external resource, or creates it, and does not only observe it. It is zero for none. The
 // resource is known by any of the names, which are compared with the external name, the id and the import id in the states of all kinds of the
-// type: several TerraformProviders may serve it. An object whose state is lost has what its external name says.
+// type: several TerraformProviders may serve it.
 func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...string) (Owner, error) {
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return Owner{}, nil
-	}
-	hashes := make([]string, 0, len(names))
+	var hashes []string
 	for _, name := range names {
-		hashes = append(hashes, labelOf(at.Type, name))
+		if name != "" {
+			hashes = append(hashes, labelOf(at.Type, name))
+		}
+	}
+	if hashes == nil {
+		return Owner{}, nil
 	}
 	for _, key := range []string{LabelKeyName, LabelKeyID} {
 		states, err := s.states(ctx, than, at, key, hashes...)
@@ -68,7 +69,19 @@ func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...st
 			}
 		}
 	}
-	return s.otherWithoutState(ctx, than, at, names)
+	return Owner{}, nil
+}
+
+// BeginCreation notes that this process creates the external resource of an object, until the answer is stored.
+func (s *Store) BeginCreation(of types.UID) (ended func()) {
+	s.begun.Store(of, nil)
+	return func() { s.begun.Delete(of) }
+}
+
+// IsCreating is true between BeginCreation and its end.
+func (s *Store) IsCreating(of types.UID) bool {
+	_, is := s.begun.Load(of)
+	return is
 }
 
 // Creators returns the other objects of a place with a creation whose answer is not stored.
@@ -99,13 +112,13 @@ func (s *Store) states(ctx context.Context, than types.UID, at Place, key string
 	}), nil
 }
 
-// Serve has Other know the objects of a kind of a resource type.
+// Serve has OtherWithoutState know the objects of a kind of a resource type.
 func (s *Store) Serve(resourceType string, kind schema.GroupVersionKind) {
 	s.kinds.Store(kind, resourceType)
 }
 
-// otherWithoutState is Other for objects whose states are lost.
-func (s *Store) otherWithoutState(ctx context.Context, than types.UID, at Place, names []string) (o Owner, err error) {
+// OtherWithoutState is Other for objects whose states are lost. They have what their statuses say.
+func (s *Store) OtherWithoutState(ctx context.Context, than types.UID, at Place, names ...string) (o Owner, err error) {
 	from := client.Reader(s.client)
 	if s.ReadOnly() {
 		from = s.live
@@ -143,7 +156,8 @@ func hadResource(o *unstructured.Unstructured, at Place, names []string) bool {
 	recorded, _, _ := unstructured.NestedString(status, "ownership", "externalName")
 	id, _, _ := unstructured.NestedString(status, "atProvider", "id")
 	system, _, _ := unstructured.NestedString(status, "externalSystem", "id")
-	return recorded != "" && (slices.Contains(names, recorded) || slices.Contains(names, id)) && (system == "" || system == at.System)
+	isNamed := recorded != "" && (slices.Contains(names, recorded) || id != "" && slices.Contains(names, id))
+	return isNamed && (system == "" || system == at.System)
 }
 
 // names are the labels by which Other finds the state of what exists, or is being created: for its external name, or import id, and for its

@@ -124,6 +124,7 @@ type Store struct {
 	known  sync.Map // *record by the UID of the object
 	owners sync.Map // *sync.Mutex by resource type: see LockOwners
 	kinds  sync.Map // resource types by schema.GroupVersionKind
+	begun  sync.Map // types.UID of objects with a creation that this process has begun
 }
 
 type record struct {
