@@ -53,9 +53,10 @@ CreateInterrupted: the kind cannot search for what was created, or found several
      Of several, keep one in this way, and delete the others there.
   3. Then resume reconciliation: kubectl annotate KIND NAME crossplane.io/external-create-pending-
 
-ExternalSystemChanged: as CreateInterrupted, and the ProviderConfig leads to another system now.
+ExternalSystemChanged: the ProviderConfig leads to another system than the one in which the interrupted create began, which condition Synced names.
 
   1. Point the ProviderConfig, or its Secret, back: the kind may be able to search then.
+  2. Or do as for CreateInterrupted in the system of the create, and delete there what it made.
 
 SecondExternalResource (only with --external): the object works with the external resource that the message names, and others have its label.
 

@@ -152,7 +152,9 @@ func spelled(secrets [][]byte, most int) []string {
 		}
 		if len(secret) >= shortestInWord {
 			for _, part := range within(secret) {
-				found[part] = struct{}{}
+				if len(part) <= most {
+					found[part] = struct{}{}
+				}
 			}
 		}
 		for _, once := range spellings(string(secret)) {

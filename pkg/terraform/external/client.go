@@ -45,6 +45,7 @@ type client struct {
 	stored         *state.State      // before the last Observe
 	createdNothing bool              // by the answer to the last creation
 	recovered      bool              // from an interrupted creation, in this pass
+	had            bool              // what the last Observe found, under another place
 	adopts         bool              // what the last Observe found, unless the reconciler refuses that
 }
 
@@ -83,7 +84,7 @@ func (c *client) ExternalSystem() xpv1.ExternalSystem { return c.Client.System }
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
 	defer func() { err = c.orStopped(ctx, err) }()
-	o.System, c.adopts = c.Client.System, false
+	o.System, c.had, c.adopts = c.Client.System, false, false
 	c.found, err = c.prior(ctx, mg)
 	known := c.found.Value
 	if err == nil && !c.found.Value.IsNull() {
@@ -104,9 +105,7 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		return o, err
 	}
 	o.ResourceExists = true
-	if o.ConnectionDetails, err = c.details(ctx, mg); err != nil {
-		return o, err
-	}
+	o.ConnectionDetails = c.details(ctx, mg)
 	ready := xpv1.Available()
 	if len(o.ConnectionDetails) > 0 && c.mayBelongToOthers(mg) {
 		for key := range c.texts(c.found.Value) {
@@ -389,24 +388,24 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 
 // details are the connection details of what Observe found. A secret of the resource that the object had under its former external name becomes
 // empty where nothing replaces it: it opens another one. What a person put there instead stays.
-func (c *client) details(ctx context.Context, mg resource.Managed) (managed.ConnectionDetails, error) {
+func (c *client) details(ctx context.Context, mg resource.Managed) managed.ConnectionDetails {
 	details, former := c.connection(c.found.Value), c.stored
 	if former != nil && former.Name == meta.GetExternalName(mg) {
 		former = former.Former
 	}
 	if former == nil || former.Empty() || former.Observed || meta.WasDeleted(mg) {
-		return details, nil
+		return details
 	}
 	known, err := c.upgraded(ctx, former)
 	if err != nil {
-		return nil, err
+		return details // what a later provider wrote cannot be compared
 	}
 	for key, secret := range c.connection(known.Value) {
 		if _, replaced := details[key]; !replaced && bytes.Equal(secret, c.published[key]) {
 			details[key] = nil
 		}
 	}
-	return details, nil
+	return details
 }
 
 // connection returns the connection details of a value: its secrets, and what the settings of the type choose.

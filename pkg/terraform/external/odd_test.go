@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/proto"
@@ -223,6 +224,29 @@ func TestExternalNameAndBack(t *testing.T) {
 		})
 		s.ready(north)
 		s.checkOne(north)
+	})
+}
+
+// An external name that is another import id of the same resource changes nothing else.
+func TestAnotherImportID(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.berth("north", 2)
+		s.create(north)
+		s.ready(north)
+		id, secret := meta.GetExternalName(north), s.secretOf(north)
+		s.edit(north, func(map[string]any) { meta.SetExternalName(north, "north") })
+		s.Eventually(t, "its state has the name", func(context.Context) error {
+			if name := string(s.stored(north).Data["externalName"]); name != "north" {
+				return fmt.Errorf("its state is of %s", name)
+			}
+			return nil
+		})
+		s.polls(2)
+		s.ready(north)
+		if diff := cmp.Diff(secret, s.secretOf(north)); diff != "" || s.files("berth")[id] == nil || s.calls("update") > 0 {
+			t.Errorf("%d updates, files %v; secret, -before +after:\n%s", s.calls("update"), s.files("berth"), diff)
+		}
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
@@ -322,115 +321,5 @@ func TestOwnersOfTwoProviders_N102(t *testing.T) {
 		if files := s.files("pier"); len(files) != 1 {
 			t.Errorf("after the deletion of the other object there is %v", files)
 		}
-	}, "pier")
-}
-
-// What is being created is not adopted meanwhile, under whatever name, nor taken over.
-func TestAdoptedDuringCreation_N102(t *testing.T) {
-	type adoption struct {
-		settings         external.TypeSettings
-		byID, takingOver bool
-		unnoted          bool
-	}
-	eachCase(t, map[string]adoption{
-		"by the import id":                     {settings: external.TypeSettings{ImportID: "{name}"}},
-		"by a name":                            {},
-		"by the id":                            {byID: true},
-		"by the id, without a journal":         {byID: true, unnoted: true},
-		"by the id of one with a label":        {settings: external.TypeSettings{Ownership: "tags"}, byID: true},
-		"with permission, by the id":           {byID: true, takingOver: true},
-		"with permission, of one with a label": {settings: external.TypeSettings{Ownership: "tags"}, byID: true, takingOver: true},
-	}, func(t *testing.T, s *stage, tc adoption) {
-		s.settings, s.unnoted = tc.settings, tc.unnoted
-		s.run()
-		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "3s", "times": 1})
-		north := s.pier("north", "")
-		s.create(north)
-		s.awaitOne("pier")
-		name := "north"
-		if tc.byID {
-			name = s.theOnly("pier")["id"].(string)
-		}
-		thief := s.pier("thief", name)
-		if tc.takingOver {
-			annotations := thief.GetAnnotations()
-			annotations[meta.AnnotationKeyTakeOverFrom] = string(north.GetUID())
-			thief.SetAnnotations(annotations)
-		}
-		history := s.watch(thief)
-		s.create(thief)
-		owner, other := north, thief
-		if tc.takingOver {
-			owner, other = thief, north
-		}
-		s.ready(owner)
-		s.waits(other, failure.ExternalNameTaken, "belongs to Pier "+owner.GetName())
-		for o := range history {
-			if s.isReady(o) == nil && !tc.takingOver {
-				t.Error("it is adopted during the creation")
-			}
-			if s.isReady(o) == nil || strings.Contains(o.GetCondition(xpv1.TypeSynced).Message, "belongs to") {
-				break
-			}
-		}
-		s.delete(other)
-		s.gone(other)
-		s.nudge(owner)
-		s.ready(owner)
-		if n := len(s.files("pier")); n != 1 {
-			t.Errorf("after the deletion of the other object there are %d", n)
-		}
-		s.delete(owner)
-		s.gone(owner)
-	}, "pier")
-}
-
-// An object whose state is lost has its resource still.
-func TestOwnersWithoutState_N102(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		stop := s.run()
-		north := s.pier("north", "")
-		s.create(north)
-		s.ready(north)
-		stop()
-		kept := s.stored(north)
-		s.must(s.Client.Delete(t.Context(), kept.DeepCopy()))
-		s.run()
-		byID, byName := s.pier("by-id", meta.GetExternalName(north)), s.pier("by-name", "north")
-		s.create(byID, byName)
-		for _, thief := range []*unstructured.Managed{byID, byName} {
-			s.waits(thief, failure.ExternalNameTaken, "belongs to Pier north")
-		}
-		s.delete(byID, byName)
-		s.gone(byID, byName)
-		s.waits(north, failure.StateLost, "restore Secret "+kept.Name)
-		kept.ResourceVersion = ""
-		s.must(s.Client.Create(t.Context(), kept))
-		s.nudge(north)
-		s.ready(north)
-		if s.calls("update")+s.calls("delete") > 0 || len(s.files("pier")) != 1 {
-			t.Errorf("others changed it: %v", s.files("pier"))
-		}
-	}, "pier")
-}
-
-// An external name that nothing has creates nothing, unless it is removed.
-func TestUnknownExternalName_N102(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		s.run()
-		north := s.pier("north", "pier-none")
-		s.create(north)
-		s.waits(north, failure.ExternalResourceMissing, "nothing has the external name \"pier-none\"")
-		s.polls(3)
-		if files := s.files("pier"); len(files) != 0 {
-			t.Errorf("it created %v", files)
-		}
-		s.edit(north, func(map[string]any) { north.SetAnnotations(nil) })
-		s.ready(north)
-		gone := s.pier("gone", "pier-none")
-		s.create(gone)
-		s.waits(gone, failure.ExternalResourceMissing, "nothing has the external name")
-		s.delete(gone)
-		s.gone(gone)
 	}, "pier")
 }

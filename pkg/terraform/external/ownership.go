@@ -132,23 +132,30 @@ func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.Stat
 // mayHave sets adopts, unless another object has an external resource that this one does not take over, or may be creating it. It returns that
 // object, zero for none.
 func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Value) (former state.Owner, err error) {
+	c.adopts = false
 	former, err = c.ownerOf(ctx, mg, value)
-	refuses := former.UID != "" && takesOverFrom(mg) != former.UID
-	if refuses {
+	switch {
+	case err != nil:
+		return former, err
+	case former.UID != "" && takesOverFrom(mg) != former.UID:
 		_, err = c.refused(mg, former)
-	} else if err == nil {
-		err = c.awaitCreations(ctx, mg, value)
+		return former, err
 	}
-	c.adopts = err == nil && !refuses
+	creator, err := c.creatorOf(ctx, mg, value)
+	if err == nil && creator.UID != "" && !meta.WasDeleted(mg) { // which leaves the resource alone
+		waits := beingCreated{c.Name, meta.GetExternalName(mg), creator}
+		err = failure.ForTeam(failure.ExternalNameTaken, waits.Error(), waits)
+	}
+	c.adopts = err == nil && creator.UID == ""
 	return former, err
 }
 
-// awaitCreations is an error while another object creates what may be an external resource, or its answer is not stored: before that its id is
-// not known. A label tells whose it is.
-func (c *client) awaitCreations(ctx context.Context, mg resource.Managed, value cty.Value) error {
+// creatorOf returns another object that creates what may be an external resource: the id of what is being created is not known before the answer
+// is stored, but a label tells whose it is. It is zero for none, and for what this object had before.
+func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.Value) (state.Owner, error) {
 	label := c.labelOf(value)
-	if onlyObserves(mg) || label == string(mg.GetUID()) {
-		return nil
+	if onlyObserves(mg) || c.had || label == string(mg.GetUID()) {
+		return state.Owner{}, nil
 	}
 	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
 	for _, creator := range creators {
@@ -157,24 +164,24 @@ func (c *client) awaitCreations(ctx context.Context, mg resource.Managed, value 
 		}
 		note, err := c.Journal.Find(creator.UID)
 		if err != nil {
-			return failure.With(failure.InternalError, err)
+			return state.Owner{}, failure.With(failure.InternalError, err)
 		}
 		if note != nil || c.Store.IsCreating(types.UID(creator.UID)) {
-			waits := beingCreated{c.Name, creator}
-			return failure.ForTeam(failure.ExternalNameTaken, waits.Error(), waits)
+			return creator, nil
 		}
 	}
-	return err
+	return state.Owner{}, err
 }
 
 // beingCreated is the error of an object that would have what another one may be creating.
 type beingCreated struct {
-	resourceType string
-	by           state.Owner
+	resourceType, name string
+	by                 state.Owner
 }
 
 func (e beingCreated) Error() string {
-	return fmt.Sprintf("%s creates %s, which may be the one that this object names: it is adopted after that, unless it is that one", e.by.Object, e.resourceType)
+	return fmt.Sprintf("%s creates its %s, which may be %q: this object adopts nothing before that creation has ended; if it does not end, see the "+
+		"conditions of %s", e.by.Object, e.resourceType, e.name, e.by.Object)
 }
 
 // RetryAfter is how long to wait.
@@ -265,7 +272,7 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 
 // otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none.
 func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
-	return c.Store.Other(ctx, mg.GetUID(), c.place(), name, c.idOf(value))
+	return c.Store.Other(ctx, mg.GetUID(), c.place(), false, name, c.idOf(value))
 }
 
 // saveAnswer is save for the answer to a change. Another object that has what a creation returns keeps it: the provider returned what there was.
@@ -274,7 +281,7 @@ func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name strin
 		return c.save(ctx, mg, name, s, creates, failed)
 	}
 	defer c.Store.LockOwners(c.Name)()
-	other, err := c.otherOf(ctx, mg, "", s.Value)
+	other, err := c.Store.Other(ctx, mg.GetUID(), c.place(), true, c.idOf(s.Value))
 	saved := c.save(ctx, mg, name, s, true, failed)
 	if other.UID != "" {
 		err = errors.Join(err, c.Store.Take(ctx, mg.GetUID(), other))

@@ -62,6 +62,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	case stored.Observed && !onlyObserves(mg): // so far
 		return c.adopted(ctx, mg, known)
 	case stored.Place != c.place(): // where another object may have what has this name
+		c.had = true
 		if _, err = c.mayHave(ctx, mg, known.Value); !c.adopts {
 			return c.NoState(), err
 		}
@@ -128,8 +129,8 @@ func (c *client) checkAbsent(mg resource.Managed) error {
 		!mg.GetManagementPolicies().Allow(xpv1.ManagementActionCreate), meta.CheckRecreate(mg, time.Now()) == nil:
 		return nil
 	}
-	return failure.Refusal(failure.ExternalResourceMissing, fmt.Sprintf("nothing has the external name %q, which the annotation %s names: correct it; or "+
-		"remove the annotation, to have one created", name, meta.AnnotationKeyExternalName))
+	return failure.Refusal(failure.ExternalResourceMissing, fmt.Sprintf("nothing has the external name %q (annotation %s): correct the annotation; or "+
+		"remove it, to have a resource created", name, meta.AnnotationKeyExternalName))
 }
 
 // upgraded returns a stored state in the present form of its type.
@@ -150,11 +151,21 @@ func (c *client) checkVersion(what string, version int64) error {
 		"version %d of %s, and this one has version %d: use the later provider again", what, version, c.Name, c.Schema.Version)))
 }
 
-// imported looks an external resource up by the external name, for an object without a state, and stores what it finds.
+// imported looks an external resource up by the external name, for an object without a state of that name, and stores what it finds. Where it is
+// the one of the state, which has several import ids, nothing of the state is lost.
 func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.State, error) {
 	s, err := c.Client.Import(ctx, c.Resource, meta.GetExternalName(mg))
 	if err != nil || s.Value.IsNull() {
 		return c.NoState(), called("importing", err)
+	}
+	if c.stored != nil && !c.stored.Empty() && c.idOf(s.Value) != "" {
+		known, err := c.upgraded(ctx, c.stored)
+		if err != nil {
+			return c.NoState(), err
+		}
+		if c.idOf(known.Value) == c.idOf(s.Value) {
+			s = known
+		}
 	}
 	return c.adopted(ctx, mg, s)
 }

@@ -147,7 +147,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 			source.Wear = processes.Wear{Passes: 10, Growth: 0.01}
 		}
 		source.Use(&processes.Binary{Path: mirror.Program(s.t, s.program), Schemas: s.schemas})
-		b := external.NewBridge(s.name, source, state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())
+		b := external.NewBridge(s.name, source, state.NewStore(unstructured.ClientOf(mgr), mgr.GetAPIReader(), s.Namespace), mgr.GetScheme())
 		p, err := b.Provider(s.schemas)
 		if err != nil {
 			return err

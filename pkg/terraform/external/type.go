@@ -108,7 +108,7 @@ func (b *Bridge) serve(resourceType string, definitions []*apiextensionsv1.Custo
 		if t == nil {
 			t = &Type{Name: resourceType, Kind: of, Store: b.Store, Journal: b.Source.Journal}
 			b.types[of] = t
-			b.Store.Serve(resourceType, kindOf(d))
+			b.Store.RegisterKind(resourceType, kindOf(d), of)
 		}
 		if with != nil {
 			t.settings.Store(with)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
@@ -44,8 +45,8 @@ func (s *Store) LockOwners(resourceType string) (unlock func()) {
 
 // Other returns another object than one that has an external resource, or creates it, and does not only observe it. It is zero for none. The
 // resource is known by any of the names, which are compared with the external name, the id and the import id in the states of all kinds of the
-// type: several TerraformProviders may serve it.
-func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...string) (Owner, error) {
+// type: several TerraformProviders may serve it. made leaves out what is being created.
+func (s *Store) Other(ctx context.Context, than types.UID, at Place, made bool, names ...string) (Owner, error) {
 	var hashes []string
 	for _, name := range names {
 		if name != "" {
@@ -61,11 +62,15 @@ func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...st
 			return Owner{}, err
 		}
 		for _, state := range states {
-			if state.Data[keyObserved] != nil || state.Data[keyTakenBy] != nil {
+			if state.Data[keyObserved] != nil || state.Data[keyTakenBy] != nil || made && state.Labels[LabelKeyEmpty] == "true" {
 				continue
 			}
-			if exists, err := s.exists(ctx, &state); exists || err != nil {
-				return ownerOf(&state), err
+			exists, err := s.exists(ctx, &state)
+			if err != nil {
+				return Owner{}, err
+			}
+			if exists {
+				return ownerOf(&state), nil
 			}
 		}
 	}
@@ -74,25 +79,36 @@ func (s *Store) Other(ctx context.Context, than types.UID, at Place, names ...st
 
 // BeginCreation notes that this process creates the external resource of an object, until the answer is stored.
 func (s *Store) BeginCreation(of types.UID) (ended func()) {
-	s.begun.Store(of, nil)
-	return func() { s.begun.Delete(of) }
+	s.creating.Store(of, nil)
+	return func() { s.creating.Delete(of) }
 }
 
 // IsCreating is true between BeginCreation and its end.
 func (s *Store) IsCreating(of types.UID) bool {
-	_, is := s.begun.Load(of)
+	_, is := s.creating.Load(of)
 	return is
 }
 
-// Creators returns the other objects of a place with a creation whose answer is not stored.
+// Creators returns the other objects of a place with a creation whose answer is not known: it is in progress, or was interrupted.
 func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []Owner, err error) {
 	states, err := s.states(ctx, than, at, LabelKeyEmpty, "true")
-	for _, state := range states {
-		if state.Data[keyCreates] != nil && string(state.Data[keyType]) == at.Type {
-			all = append(all, ownerOf(&state))
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range states {
+		if secret.Data[keyCreates] == nil || string(secret.Data[keyType]) != at.Type {
+			continue
+		}
+		owner := ownerOf(&secret)
+		state, err := s.Load(ctx, types.UID(owner.UID))
+		if err != nil {
+			return nil, err
+		}
+		if state == nil || state.Empty() { // else the answer could not be stored yet
+			all = append(all, owner)
 		}
 	}
-	return all, err
+	return all, nil
 }
 
 // states returns the states of other objects in a place that have one of the values of a label.
@@ -112,52 +128,89 @@ func (s *Store) states(ctx context.Context, than types.UID, at Place, key string
 	}), nil
 }
 
-// Serve has OtherWithoutState know the objects of a kind of a resource type.
-func (s *Store) Serve(resourceType string, kind schema.GroupVersionKind) {
-	s.kinds.Store(kind, resourceType)
+// RegisterKind has OtherWithoutState look at the objects of a kind of a resource type.
+func (s *Store) RegisterKind(resourceType string, kind schema.GroupVersionKind, of schema.GroupResource) {
+	s.kinds.Store(kind, registered{resourceType, of})
 }
 
-// OtherWithoutState is Other for objects whose states are lost. They have what their statuses say.
-func (s *Store) OtherWithoutState(ctx context.Context, than types.UID, at Place, names ...string) (o Owner, err error) {
+type registered struct {
+	resourceType string
+	schema.GroupResource
+}
+
+// OtherWithoutState is Other for objects whose states are lost: what they have is in their statuses.
+func (s *Store) OtherWithoutState(ctx context.Context, than types.UID, at Place, names ...string) (owner Owner, err error) {
+	s.kinds.Range(func(kind, of any) bool {
+		if of := of.(registered); of.resourceType == at.Type {
+			owner, err = s.otherOfKind(ctx, than, at, names, kind.(schema.GroupVersionKind), of.GroupResource)
+		}
+		return err == nil && owner.UID == ""
+	})
+	return owner, err
+}
+
+func (s *Store) otherOfKind(ctx context.Context, than types.UID, at Place, names []string, kind schema.GroupVersionKind, of schema.GroupResource) (Owner, error) {
 	from := client.Reader(s.client)
 	if s.ReadOnly() {
 		from = s.live
 	}
-	s.kinds.Range(func(kind, resourceType any) bool {
-		if resourceType != at.Type {
-			return true
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(kind)
+	if err := from.List(ctx, all, client.UnsafeDisableDeepCopy); objects.IsAbsent(err) {
+		return Owner{}, nil
+	} else if err != nil {
+		return Owner{}, failure.With(failure.InternalError, fmt.Errorf("listing objects of %s: %w", at.Type, err))
+	}
+	for i := range all.Items {
+		object := &all.Items[i]
+		name, has := hadResource(object, at, names)
+		if !has || object.GetUID() == than {
+			continue
 		}
-		all := &unstructured.UnstructuredList{}
-		all.SetGroupVersionKind(kind.(schema.GroupVersionKind))
-		if list := from.List(ctx, all, client.UnsafeDisableDeepCopy); list != nil && !objects.IsAbsent(list) {
-			err = failure.With(failure.InternalError, fmt.Errorf("listing objects of %s: %w", at.Type, list))
-			return false
+		r := s.recordOf(object.GetUID())
+		r.mu.Lock()
+		err := s.load(ctx, object.GetUID(), r)
+		lost := err == nil && r.state == nil
+		if lost {
+			r.lost = &lostState{objects.Metadata(kind), of, at, name}
+			r.lost.object.SetNamespace(object.GetNamespace())
+			r.lost.object.SetName(object.GetName())
+			r.lost.object.SetUID(object.GetUID())
 		}
-		for i := range all.Items {
-			object := &all.Items[i]
-			if object.GetUID() == than || !hadResource(object, at, names) {
-				continue
-			}
-			var state *State
-			if state, err = s.Load(ctx, object.GetUID()); state != nil {
-				continue
-			}
-			o = Owner{object.GetKind() + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.GetUID())}
-			return false
+		r.mu.Unlock()
+		if err != nil {
+			return Owner{}, err
 		}
-		return true
-	})
-	return o, err
+		if lost {
+			return Owner{kind.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.GetUID())}, nil
+		}
+	}
+	return Owner{}, nil
 }
 
-// hadResource is true for an object that has an external resource of one of the names, as its status says, and changes it.
-func hadResource(o *unstructured.Unstructured, at Place, names []string) bool {
-	status, _, _ := unstructured.NestedMap(o.Object, "status")
-	recorded, _, _ := unstructured.NestedString(status, "ownership", "externalName")
-	id, _, _ := unstructured.NestedString(status, "atProvider", "id")
-	system, _, _ := unstructured.NestedString(status, "externalSystem", "id")
-	isNamed := recorded != "" && (slices.Contains(names, recorded) || id != "" && slices.Contains(names, id))
-	return isNamed && (system == "" || system == at.System)
+// A lostState is what is known of an object that has an external resource and no state.
+type lostState struct {
+	object client.Object
+	kind   schema.GroupResource
+	Place
+	name string // external
+}
+
+// hadResource is true for an object whose status says that it has an external resource of one of the names, with its external name.
+func hadResource(o *unstructured.Unstructured, at Place, names []string) (name string, has bool) {
+	text := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(o.Object, path...)
+		return text
+	}
+	name, id, system := text("status", "ownership", "externalName"), text("status", "atProvider", "id"), text("status", "externalSystem", "id")
+	if name == "" || !slices.Contains(names, name) && (id == "" || !slices.Contains(names, id)) {
+		return "", false
+	}
+	kind, config := text("status", "ownership", "providerConfigRef", "kind"), text("status", "ownership", "providerConfigRef", "name")
+	if kind == xpv1.ProviderConfigKind {
+		config = strings.TrimPrefix(o.GetNamespace()+"/"+config, "/")
+	}
+	return name, system == "" || system == at.System || strings.HasSuffix(at.Config, fmt.Sprintf(" %s %q", kind, config))
 }
 
 // names are the labels by which Other finds the state of what exists, or is being created: for its external name, or import id, and for its
@@ -214,8 +267,14 @@ func (s *Store) Take(ctx context.Context, from types.UID, by Owner) error {
 	r := s.recordOf(from)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := s.load(ctx, from, r); err != nil || r.state == nil {
+	if err := s.load(ctx, from, r); err != nil {
 		return err
+	}
+	switch {
+	case r.state == nil && r.lost != nil: // one that is restored must not count again
+		return s.save(ctx, r.lost.object, r.lost.kind, r, &State{Place: r.lost.Place, Name: r.lost.name, TakenBy: by})
+	case r.state == nil:
+		return nil
 	}
 	taken := *r.state
 	taken.TakenBy = by

@@ -123,8 +123,9 @@ type Store struct {
 
 	known  sync.Map // *record by the UID of the object
 	owners sync.Map // *sync.Mutex by resource type: see LockOwners
-	kinds  sync.Map // resource types by schema.GroupVersionKind
-	begun  sync.Map // types.UID of objects with a creation that this process has begun
+	kinds  sync.Map // registered by schema.GroupVersionKind
+	// creating has the types.UID of objects with a creation that this process has begun.
+	creating sync.Map
 }
 
 type record struct {
@@ -133,6 +134,7 @@ type record struct {
 	state  *State         // as it was last known
 	stored *corev1.Secret // nil: none is stored
 	dirty  bool           // state is not stored yet
+	lost   *lostState     // what OtherWithoutState found last
 }
 
 // NewStore returns a store whose Secrets are in a namespace. live reads without a cache.

@@ -436,3 +436,35 @@ func TestTake(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An answer is not given to an object that only is about to create something of that name.
+func TestOther(t *testing.T) {
+	t.Parallel()
+	owned := complete()
+	owned.Tainted = false
+	for name, tc := range map[string]struct {
+		state         *state.State
+		all, withMade bool
+	}{
+		"it has it":     {owned, true, true},
+		"it creates it": {&state.State{Place: owned.Place, Creating: "journal-1", ImportID: "berth-1"}, true, false},
+		"elsewhere":     {&state.State{Place: state.Place{Type: "reef_berth", System: "sea", Config: "other"}, Name: "berth-1", Value: owned.Value}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+			s.object.SetNamespace(s.Namespace)
+			if err := s.Client.Create(t.Context(), s.object); err != nil {
+				t.Fatal(err)
+			}
+			s.mustSave(t, tc.state)
+			for made, want := range map[bool]bool{false: tc.all, true: tc.withMade} {
+				got, err := s.Other(t.Context(), "another", owned.Place, made, "", "berth-1")
+				if err != nil || (got.UID == string(s.object.GetUID())) != want {
+					t.Errorf("%v and %v, with a resource: %t", got, err, made)
+				}
+			}
+		})
+	}
+}

@@ -28,6 +28,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 	"github.com/bowline-dev/bowline/pkg/terraform/journal"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
@@ -93,7 +94,7 @@ type Reconciler struct {
 func New(s *provider.Setup, o Options) (*Reconciler, error) {
 	mgr := s.Manager()
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), setup: s, serving: map[string]*served{},
-		store:   state.NewStore(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace),
+		store:   state.NewStore(unstructured.ClientOf(mgr), mgr.GetAPIReader(), o.Namespace),
 		changed: changes{started: make(chan struct{})}, hashes: hashes{},
 		events: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "terraform")}
 	var failed, err error

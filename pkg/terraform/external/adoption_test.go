@@ -1,0 +1,199 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package external_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+	"github.com/bowline-dev/bowline/pkg/terraform/external"
+)
+
+// What is being created is not adopted meanwhile, under whatever name, nor taken over.
+func TestAdoptedDuringCreation_N102(t *testing.T) {
+	type adoption struct {
+		settings         external.TypeSettings
+		byID, takingOver bool
+		unnoted          bool
+	}
+	eachCase(t, map[string]adoption{
+		"by the import id":                     {settings: external.TypeSettings{ImportID: "{name}"}},
+		"by a name":                            {},
+		"by the id":                            {byID: true},
+		"by the id, without a journal":         {byID: true, unnoted: true},
+		"by the id of one with a label":        {settings: external.TypeSettings{Ownership: "tags"}, byID: true},
+		"with permission, by the id":           {byID: true, takingOver: true},
+		"with permission, of one with a label": {settings: external.TypeSettings{Ownership: "tags"}, byID: true, takingOver: true},
+	}, func(t *testing.T, s *stage, tc adoption) {
+		s.settings, s.unnoted = tc.settings, tc.unnoted
+		s.run()
+		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "3s", "times": 1})
+		north := s.pier("north", "")
+		s.create(north)
+		s.awaitOne("pier")
+		name := "north"
+		if tc.byID {
+			name = s.theOnly("pier")["id"].(string)
+		}
+		thief := s.pier("thief", name)
+		if tc.takingOver {
+			annotations := thief.GetAnnotations()
+			annotations[meta.AnnotationKeyTakeOverFrom] = string(north.GetUID())
+			thief.SetAnnotations(annotations)
+		}
+		history := s.watch(thief)
+		s.create(thief)
+		owner, other := north, thief
+		if tc.takingOver {
+			owner, other = thief, north
+		}
+		s.ready(owner)
+		s.waits(other, failure.ExternalNameTaken, "belongs to Pier "+owner.GetName())
+		s.read(north)
+		for o := range history {
+			adopted, created := o.GetCondition(xpv1.TypeReady).LastTransitionTime, meta.GetExternalCreateSucceeded(north)
+			if s.isReady(o) == nil && (!tc.takingOver || adopted.Time.Before(created.Add(-time.Second))) {
+				t.Errorf("it is adopted at %s, and is created at %s", adopted, created)
+			}
+			if s.isReady(o) == nil || strings.Contains(o.GetCondition(xpv1.TypeSynced).Message, "belongs to") {
+				break
+			}
+		}
+		s.delete(other)
+		s.gone(other)
+		s.nudge(owner)
+		s.ready(owner)
+		if n := len(s.files("pier")); n != 1 {
+			t.Errorf("after the deletion of the other object there are %d", n)
+		}
+		s.delete(owner)
+		s.gone(owner)
+	}, "pier")
+}
+
+// An object whose state is lost has its resource still.
+func TestOwnersWithoutState_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		stop()
+		kept := s.stored(north)
+		s.must(s.Client.Delete(t.Context(), kept.DeepCopy()))
+		s.run()
+		byID, byName := s.pier("by-id", meta.GetExternalName(north)), s.pier("by-name", "north")
+		s.create(byID, byName)
+		for _, thief := range []*unstructured.Managed{byID, byName} {
+			s.waits(thief, failure.ExternalNameTaken, "belongs to Pier north")
+		}
+		s.delete(byID, byName)
+		s.gone(byID, byName)
+		s.waits(north, failure.StateLost, "restore Secret "+kept.Name)
+		kept.ResourceVersion = ""
+		s.must(s.Client.Create(t.Context(), kept))
+		s.nudge(north)
+		s.ready(north)
+		if s.calls("update")+s.calls("delete") > 0 || len(s.files("pier")) != 1 {
+			t.Errorf("others changed it: %v", s.files("pier"))
+		}
+	}, "pier")
+}
+
+// A state that is restored after another object took the resource over does not count.
+func TestTakenOverWithoutState_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		stop := s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		stop()
+		kept := s.stored(north)
+		s.must(s.Client.Delete(t.Context(), kept.DeepCopy()))
+		stop = s.run()
+		south := s.pier("south", meta.GetExternalName(north))
+		s.create(south)
+		s.waits(south, failure.ExternalNameTaken, "belongs to Pier north")
+		s.takeOver(south, north)
+		stop()
+		s.run()
+		kept.ResourceVersion = ""
+		if err := s.Client.Create(t.Context(), kept); !apierrors.IsAlreadyExists(err) {
+			t.Errorf("the former state is stored again: %v", err)
+		}
+		s.nudge(north)
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
+		s.delete(north)
+		s.gone(north)
+		s.nudge(south)
+		s.ready(south)
+		if n := len(s.files("pier")); n != 1 {
+			t.Errorf("after the deletion of the former object there are %d", n)
+		}
+	}, "pier")
+}
+
+// What an object has does not wait for the creations of others when its ProviderConfig changes.
+func TestCreationsOfOthers_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.pier("north", "")
+		s.create(north)
+		s.ready(north)
+		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "5s", "times": 1})
+		south := s.object("Pier", "south", map[string]any{"forProvider": map[string]any{"name": "south"}})
+		s.create(south)
+		s.Eventually(t, "the other one is being created", func(context.Context) error {
+			if n := len(s.files("pier")); n != 2 {
+				return fmt.Errorf("there are %d", n)
+			}
+			return nil
+		})
+		history := s.watch(north)
+		s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) {
+			set(o, []any{tree{"name": "HARBOUR", "value": "1"}}, "spec", "environment")
+		})
+		s.nudge(north)
+		s.ready(north, south)
+		for o := range history {
+			if c := o.GetCondition(xpv1.TypeSynced); c.Status == corev1.ConditionFalse && strings.Contains(c.Message, "south") {
+				t.Errorf("it waits for another one: %s", c.Message)
+			}
+			if o.GetResourceVersion() == north.GetResourceVersion() {
+				break
+			}
+		}
+	}, "pier")
+}
+
+// An external name that nothing has creates nothing, unless it is removed.
+func TestUnknownExternalName_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.run()
+		north := s.pier("north", "pier-none")
+		s.create(north)
+		s.waits(north, failure.ExternalResourceMissing, "nothing has the external name \"pier-none\"")
+		s.polls(3)
+		if files := s.files("pier"); len(files) != 0 {
+			t.Errorf("it created %v", files)
+		}
+		s.edit(north, func(map[string]any) { north.SetAnnotations(nil) })
+		s.ready(north)
+		gone := s.pier("gone", "pier-none")
+		s.create(gone)
+		s.waits(gone, failure.ExternalResourceMissing, "nothing has the external name")
+		s.delete(gone)
+		s.gone(gone)
+	}, "pier")
+}
