@@ -54,6 +54,7 @@ func TestInitialSettings_R139_R143_R144(t *testing.T) {
 		outside["tags"] = tree{"mine": "1", "theirs": "3"}
 		s.writeFile("berth", outside)
 		s.edit(all["berth"], func(o map[string]any) { set(o, int64(3), "spec", "forProvider", "size") })
+		s.hasSize(outside["id"].(string), 3) // the update runs in the background
 		s.ready(all["berth"])
 		outside["size"] = 3.0
 		now := s.theOnly("berth")
