@@ -82,16 +82,24 @@ func TestAdoptedDuringCreation_N102(t *testing.T) {
 	}, "pier")
 }
 
+// withoutState is an object with an external resource whose state was deleted while no controllers ran, and that state.
+func (s *stage) withoutState() (north *unstructured.Managed, kept *corev1.Secret) {
+	s.t.Helper()
+	stop := s.run()
+	north = s.pier("north", "")
+	s.create(north)
+	s.ready(north)
+	stop()
+	kept = s.stored(north)
+	s.must(s.Client.Delete(s.t.Context(), kept.DeepCopy()))
+	kept.ResourceVersion = ""
+	return north, kept
+}
+
 // An object whose state is lost has its resource still.
 func TestOwnersWithoutState_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
-		stop := s.run()
-		north := s.pier("north", "")
-		s.create(north)
-		s.ready(north)
-		stop()
-		kept := s.stored(north)
-		s.must(s.Client.Delete(t.Context(), kept.DeepCopy()))
+		north, kept := s.withoutState()
 		s.run()
 		byID, byName := s.pier("by-id", meta.GetExternalName(north)), s.pier("by-name", "north")
 		s.create(byID, byName)
@@ -101,7 +109,6 @@ func TestOwnersWithoutState_N102(t *testing.T) {
 		s.delete(byID, byName)
 		s.gone(byID, byName)
 		s.waits(north, failure.StateLost, "restore Secret "+kept.Name)
-		kept.ResourceVersion = ""
 		s.must(s.Client.Create(t.Context(), kept))
 		s.nudge(north)
 		s.ready(north)
@@ -114,21 +121,14 @@ func TestOwnersWithoutState_N102(t *testing.T) {
 // A state that is restored after another object took the resource over does not count.
 func TestTakenOverWithoutState_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
+		north, kept := s.withoutState()
 		stop := s.run()
-		north := s.pier("north", "")
-		s.create(north)
-		s.ready(north)
-		stop()
-		kept := s.stored(north)
-		s.must(s.Client.Delete(t.Context(), kept.DeepCopy()))
-		stop = s.run()
 		south := s.pier("south", meta.GetExternalName(north))
 		s.create(south)
 		s.waits(south, failure.ExternalNameTaken, "belongs to Pier north")
 		s.takeOver(south, north)
 		stop()
 		s.run()
-		kept.ResourceVersion = ""
 		if err := s.Client.Create(t.Context(), kept); !apierrors.IsAlreadyExists(err) {
 			t.Errorf("the former state is stored again: %v", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -220,7 +219,7 @@ func (c *client) Adopt(ctx context.Context, mg resource.Managed) error {
 	case !c.adopts:
 		return err
 	case former.UID != "":
-		if err := c.Store.Take(ctx, types.UID(former.UID), asOwner(mg)); err != nil {
+		if err := c.Store.Take(ctx, types.UID(former.UID), state.OwnerOf(mg)); err != nil {
 			return err
 		}
 	}
@@ -290,12 +289,6 @@ func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name strin
 		err = failure.OutcomeUnknown(err) // the resource exists
 	}
 	return errors.Join(saved, err)
-}
-
-// asOwner is an object in messages about what it owns.
-func asOwner(mg resource.Managed) state.Owner {
-	kind := mg.GetObjectKind().GroupVersionKind().Kind
-	return state.Owner{Object: kind + " " + strings.TrimPrefix(mg.GetNamespace()+"/"+mg.GetName(), "/"), UID: string(mg.GetUID())}
 }
 
 // labelledOwner returns the other object whose label an external resource has. It is zero for none.

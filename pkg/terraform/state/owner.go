@@ -70,7 +70,7 @@ func (s *Store) Other(ctx context.Context, than types.UID, at Place, made bool, 
 				return Owner{}, err
 			}
 			if exists {
-				return ownerOf(&state), nil
+				return OwnerOf(objectOf(&state)), nil
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []O
 		if secret.Data[keyCreates] == nil || string(secret.Data[keyType]) != at.Type {
 			continue
 		}
-		owner := ownerOf(&secret)
+		owner := OwnerOf(objectOf(&secret))
 		state, err := s.Load(ctx, types.UID(owner.UID))
 		if err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (s *Store) otherOfKind(ctx context.Context, than types.UID, at Place, names
 			return Owner{}, err
 		}
 		if lost {
-			return Owner{kind.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.GetUID())}, nil
+			return OwnerOf(object), nil
 		}
 	}
 	return Owner{}, nil
@@ -247,10 +247,10 @@ func (s *Store) exists(ctx context.Context, state *corev1.Secret) (bool, error) 
 	return err == nil && object.UID == uid, nil
 }
 
-// ownerOf is the object of a state in messages.
-func ownerOf(state *corev1.Secret) Owner {
-	object := objectOf(state)
-	return Owner{object.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), string(object.UID)}
+// OwnerOf is an object as an owner.
+func OwnerOf(o client.Object) Owner {
+	name := strings.TrimPrefix(client.ObjectKeyFromObject(o).String(), "/")
+	return Owner{o.GetObjectKind().GroupVersionKind().Kind + " " + name, string(o.GetUID())}
 }
 
 // objectOf returns the object of a state, with its kind, name and UID.
