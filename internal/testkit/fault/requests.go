@@ -181,6 +181,7 @@ func CloudRequest(r *http.Request) (request string, ok bool) {
 type Proxy struct {
 	process atomic.Pointer[Process]
 	server  *httptest.Server
+	vendor  *http.Transport
 }
 
 // NewProxy starts a proxy in front of the vendor's URL. The requests that name gives a name are points of the process.
@@ -189,10 +190,11 @@ func NewProxy(endpoint string, name func(*http.Request) (request string, ok bool
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{}
+	// The default transport is closed by each server of package httptest that ends, and may lose an answer then.
+	p := &Proxy{vendor: &http.Transport{}}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: arrivals(p.process.Load, name, http.DefaultTransport),
+		Transport: arrivals(p.process.Load, name, p.vendor),
 		ErrorLog:  log.New(io.Discard, "", 0),
 		// The client sees its connection end without an answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
@@ -212,4 +214,7 @@ func (p *Proxy) URL() string { return p.server.URL }
 func (p *Proxy) Follow(process *Process) { p.process.Store(process) }
 
 // Close stops the proxy.
-func (p *Proxy) Close() { p.server.Close() }
+func (p *Proxy) Close() {
+	p.server.Close()
+	p.vendor.CloseIdleConnections()
+}
