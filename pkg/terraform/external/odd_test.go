@@ -378,7 +378,7 @@ func (s *stage) lead(folder string) {
 	s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) { set(o, folder, "spec", "configuration", "folder") })
 }
 
-// A resource whose state cannot be stored, as one that is too large, can be deleted.
+// A resource whose state cannot be stored, as one that is too large, has an owner all the same, and can be deleted.
 func TestStateThatCannotBeStored(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		refuse := func(c *rest.Config) *rest.Config {
@@ -400,7 +400,14 @@ func TestStateThatCannotBeStored(t *testing.T) {
 		north := s.berth("north", 2)
 		s.create(north)
 		s.says(north, "storing the state")
-		s.says(north, slices.Collect(maps.Keys(s.files("berth")))[0])
+		id := s.theOnly("berth")["id"].(string)
+		s.says(north, id)
+		thief := s.berth("thief", 2)
+		meta.SetExternalName(thief, id)
+		s.create(thief)
+		s.waits(thief, failure.ExternalNameTaken, "belongs to Berth north")
+		s.delete(thief)
+		s.gone(thief)
 		stop()
 		s.run(refuse)
 		s.delete(north)

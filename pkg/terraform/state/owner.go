@@ -99,19 +99,12 @@ func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []O
 		if secret.Data[keyCreates] == nil || string(secret.Data[keyType]) != at.Type {
 			continue
 		}
-		owner := OwnerOf(objectOf(&secret))
-		state, err := s.Load(ctx, types.UID(owner.UID))
-		if err != nil {
-			return nil, err
-		}
-		if state == nil || state.Empty() { // else the answer could not be stored yet
-			all = append(all, owner)
-		}
+		all = append(all, OwnerOf(objectOf(&secret)))
 	}
 	return all, nil
 }
 
-// states returns the states of other objects in a place that have one of the values of a label.
+// states returns the states of other objects in a place that have one of the values of a label, also those that could not be stored yet.
 func (s *Store) states(ctx context.Context, than types.UID, at Place, key string, values ...string) ([]corev1.Secret, error) {
 	wanted, err := labels.NewRequirement(key, selection.In, values)
 	all := &corev1.SecretList{}
@@ -122,6 +115,13 @@ func (s *Store) states(ctx context.Context, than types.UID, at Place, key string
 	if err != nil {
 		return nil, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
 	}
+	s.unstored.Range(func(_, later any) bool {
+		all.Items = slices.DeleteFunc(all.Items, func(state corev1.Secret) bool { return state.Name == later.(*corev1.Secret).Name })
+		if later := later.(*corev1.Secret); wanted.Matches(labels.Set(later.Labels)) {
+			all.Items = append(all.Items, *later)
+		}
+		return true
+	})
 	return slices.DeleteFunc(all.Items, func(state corev1.Secret) bool {
 		isElsewhere := string(state.Data[keySystem]) != at.System && string(state.Data[keyConfig]) != at.Config
 		return isElsewhere || objectOf(&state).UID == than
@@ -278,11 +278,15 @@ func (s *Store) Take(ctx context.Context, from types.UID, by Owner) error {
 	}
 	taken := *r.state
 	taken.TakenBy = by
-	if r.stored == nil { // an earlier Save failed: Flush stores the mark, too
+	secret := r.stored
+	if later, ok := s.unstored.Load(from); ok {
+		secret = later.(*corev1.Secret)
+	}
+	if secret == nil { // in a plan
 		r.state = &taken
 		return nil
 	}
-	return s.save(ctx, objectOf(r.stored), schema.ParseGroupResource(r.stored.Labels[LabelKeyKind]), r, &taken)
+	return s.save(ctx, objectOf(secret), schema.ParseGroupResource(secret.Labels[LabelKeyKind]), r, &taken)
 }
 
 // Own is Save for the state of a resource that no other object has taken.

@@ -126,6 +126,8 @@ type Store struct {
 	kinds  sync.Map // registered by schema.GroupVersionKind
 	// creating has the types.UID of objects with a creation that this process has begun.
 	creating sync.Map
+	// unstored has the *corev1.Secret with a state that could not be stored yet, by the UID of the object.
+	unstored sync.Map
 }
 
 type record struct {
@@ -250,6 +252,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	version, name := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	secret.Annotations = map[string]string{AnnotationKeyAPIVersion: version, AnnotationKeyKind: name,
 		AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
+	s.unstored.Store(of.GetUID(), secret.DeepCopy())
 	var err error
 	if r.stored == nil {
 		err = s.client.Create(ctx, secret)
@@ -259,6 +262,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	switch {
 	case err == nil:
 		r.stored = secret
+		s.unstored.Delete(of.GetUID())
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // an earlier attempt whose answer was lost, or a person
 		current := &corev1.Secret{}
 		if read := s.live.Get(ctx, client.ObjectKeyFromObject(secret), current); read != nil {
@@ -274,6 +278,7 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 // Forget drops what the store knows of an object that is gone, and deletes its Secret.
 func (s *Store) Forget(ctx context.Context, of types.UID) error {
 	s.known.Delete(of)
+	s.unstored.Delete(of)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: NamePrefix + string(of)}}
 	return client.IgnoreNotFound(s.client.Delete(ctx, secret))
 }
