@@ -25,7 +25,7 @@ const stopGrace = 5 * time.Second
 // A Wear is when another process replaces one that grows: providers on terraform-plugin-framework keep some 12 KB of each call for ever, since
 // Terraform ends them after minutes. Starts take at most a tenth of the time.
 type Wear struct {
-	// Growth is by how much more memory it takes than at first, as a fraction. Default: 0.2.
+	// Growth is by how much more memory it takes than at first, as a fraction. Default: 0.15.
 	Growth float64
 	// Passes are between two looks at its memory. Default: 10, of 2 calls each.
 	Passes int
@@ -37,7 +37,7 @@ type Wear struct {
 const starts = 10
 
 func (w Wear) withDefaults() Wear {
-	return Wear{Growth: cmp.Or(w.Growth, 0.2), Passes: cmp.Or(w.Passes, 10), Most: cmp.Or(w.Most, 1000)}
+	return Wear{Growth: cmp.Or(w.Growth, 0.15), Passes: cmp.Or(w.Passes, 10), Most: cmp.Or(w.Most, 1000)}
 }
 
 // A Process is one of a provider that is configured. Each pass over an object uses a copy of its own.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Another process replaces one whose memory has grown by more than a fifth, not before it has served ten times as long as its start took, and one
+// Another process replaces one whose memory has grown by more than 15 %, not before it has served ten times as long as its start took, and one
 // that changes something only once it takes twice as much.
 func TestWear(t *testing.T) {
 	t.Parallel()
@@ -20,11 +20,11 @@ func TestWear(t *testing.T) {
 		wants    bool
 	}{
 		"at first":                            {memory: []int64{100}},
-		"by a fifth":                          {memory: []int64{100, 120}},
-		"by more":                             {memory: []int64{100, 121}, wants: true},
-		"by more, and back":                   {memory: []int64{100, 121, 100}, wants: true},
-		"against the first look":              {memory: []int64{100, 110, 119, 121}, wants: true},
-		"first look without an answer":        {memory: []int64{0, 100, 119}},
+		"by 15 %":                             {memory: []int64{100, 115}},
+		"by more":                             {memory: []int64{100, 116}, wants: true},
+		"by more, and back":                   {memory: []int64{100, 116, 100}, wants: true},
+		"against the first look":              {memory: []int64{100, 110, 114, 116}, wants: true},
+		"first look without an answer":        {memory: []int64{0, 100, 114}},
 		"soon after its start":                {memory: []int64{100, 900}, serves: time.Minute},
 		"with a change, to twice the memory":  {memory: []int64{100, 200}, changing: 1},
 		"with a change, to more than that":    {memory: []int64{100, 201}, changing: 1, wants: true},

@@ -61,8 +61,8 @@ func (c *changes) enqueue(name string) {
 	c.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// reportProcesses writes what is known of the processes into a status. Memory is written if it differs by more than a tenth from what the
-// status had before.
+// reportProcesses writes what is known of the processes into a status. Memory is written if it differs by more than a half from what the
+// status had before: processes grow, and are replaced, with the polls of unchanged objects.
 func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1.Process, all []processes.Status, restarts int) {
 	type key struct{ kind, namespace, name string }
 	former := map[key]int64{}
@@ -79,7 +79,7 @@ func reportProcesses(status *v1alpha1.TerraformProviderStatus, before []v1alpha1
 		if !p.Started.IsZero() {
 			one.StartedAt = new(metav1.NewTime(p.Started).Rfc3339Copy())
 		}
-		if was := former[key{one.Kind, one.Namespace, one.Name}]; was > 0 && p.Memory > 0 && max(was-p.Memory, p.Memory-was) <= was/10 {
+		if was := former[key{one.Kind, one.Namespace, one.Name}]; was > 0 && p.Memory > 0 && max(was-p.Memory, p.Memory-was) <= was/2 {
 			one.MemoryBytes = was
 		}
 		if p.State == processes.Running {

@@ -31,14 +31,14 @@ func TestReportProcesses(t *testing.T) {
 	}{
 		"nothing":                     {nil, nil, false},
 		"the same":                    {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 100)}, false},
-		"a tenth more":                {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 110)}, false},
-		"a tenth less":                {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 90)}, false},
-		"much more memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 111)}, true},
-		"much less memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 89)}, true},
+		"half more":                   {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 150)}, false},
+		"half less":                   {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 50)}, false},
+		"much more memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 151)}, true},
+		"much less memory":            {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 49)}, true},
 		"it ended":                    {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Ended, 0)}, true},
 		"another one":                 {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("a", processes.Running, 100), refused}, true},
 		"memory is known now":         {[]processes.Status{is("a", processes.Running, 0)}, []processes.Status{is("a", processes.Running, 100)}, true},
-		"memory of another namespace": {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("b", processes.Running, 105)}, true},
+		"memory of another namespace": {[]processes.Status{is("a", processes.Running, 100)}, []processes.Status{is("b", processes.Running, 145)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := v1alpha1.TerraformProviderStatus{}, v1alpha1.TerraformProviderStatus{}

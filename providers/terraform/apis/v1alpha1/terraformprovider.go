@@ -156,7 +156,7 @@ type Process struct {
 	// +optional
 	Restarts int `json:"restarts,omitempty"`
 	// MemoryBytes is the resident memory of the process, of what it started, and of its journal. It is read once a minute, on Linux, and
-	// changes here by more than a tenth only.
+	// changes here by more than a half only.
 	// +optional
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
 }
