@@ -48,9 +48,7 @@ func TestAdoptedDuringCreation_N102(t *testing.T) {
 		}
 		thief := s.pier("thief", name)
 		if tc.takingOver {
-			annotations := thief.GetAnnotations()
-			annotations[meta.AnnotationKeyTakeOverFrom] = string(north.GetUID())
-			thief.SetAnnotations(annotations)
+			takesOver(thief, string(north.GetUID()))
 		}
 		history := s.watch(thief)
 		s.create(thief)

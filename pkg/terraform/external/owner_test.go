@@ -169,13 +169,17 @@ func (s *stage) takeOver(o, from *unstructured.Managed) {
 	})
 }
 
+// takesOver is an object with an external name that may take over what another one has.
+func takesOver(o *unstructured.Managed, from string) *unstructured.Managed {
+	annotations := o.GetAnnotations()
+	annotations[meta.AnnotationKeyTakeOverFrom] = from
+	o.SetAnnotations(annotations)
+	return o
+}
+
 func (s *stage) permitTakeOver(o *unstructured.Managed, from string) {
 	s.t.Helper()
-	s.edit(o, func(map[string]any) {
-		annotations := o.GetAnnotations()
-		annotations[meta.AnnotationKeyTakeOverFrom] = from
-		o.SetAnnotations(annotations)
-	})
+	s.edit(o, func(map[string]any) { takesOver(o, from) })
 }
 
 // What has the label of others is neither changed nor deleted, and is taken back with permission.
@@ -221,9 +225,7 @@ func TestKilledTakeOver(t *testing.T) {
 			s.create(north)
 			s.ready(north)
 			stop()
-			south := s.pier("south", meta.GetExternalName(north))
-			south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north),
-				meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+			south := takesOver(s.pier("south", meta.GetExternalName(north)), string(north.GetUID()))
 			s.create(south)
 			killed = s.kill(at, after, func() bool {
 				s.read(south)
@@ -254,8 +256,7 @@ func TestRefusedAdoption_N102(t *testing.T) {
 		north := s.pier("north", "")
 		s.create(north)
 		s.ready(north)
-		thief := s.pier("thief", meta.GetExternalName(north))
-		thief.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north), meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+		thief := takesOver(s.pier("thief", meta.GetExternalName(north)), string(north.GetUID()))
 		set(thief.Object, "strict", "spec", "providerConfigRef", "name")
 		s.create(thief)
 		s.waits(thief, failure.ExternalNameTaken, "does not permit to adopt it")
@@ -284,7 +285,8 @@ func TestInheritedSecrets_N102(t *testing.T) {
 		password := string(s.secretOf(north)["password"])
 		south := s.berth("south", 2)
 		set(south.Object, "north", "spec", "forProvider", "name")
-		south.SetAnnotations(map[string]string{meta.AnnotationKeyExternalName: meta.GetExternalName(north), meta.AnnotationKeyTakeOverFrom: string(north.GetUID())})
+		meta.SetExternalName(south, meta.GetExternalName(north))
+		takesOver(south, string(north.GetUID()))
 		s.create(south)
 		s.ready(south)
 		if got := string(s.secretOf(south)["password"]); got != password || password == "" {
