@@ -98,6 +98,9 @@ type ExternalObservation struct {
 	Failed error
 	// ConnectionDetails as far as they can be read. They are added to those already published (R208).
 	ConnectionDetails ConnectionDetails
+	// LostKeys are the keys whose values in the connection Secret were those of another external resource, and which nothing replaces: they are
+	// nil in ConnectionDetails. The object reports them, as it reports what only the answer of Create contained.
+	LostKeys []string
 }
 
 // An ExternalCreation is what Create did.
@@ -145,7 +148,8 @@ type SystemIdentifier interface {
 // the object may have what it found (N102).
 type Adopter interface {
 	// Adopt is called in each pass that found the external resource to be the object's own, before anything is changed or published.
-	Adopt(ctx context.Context, mg resource.Managed) error
+	// left is the external name of the external resource that the object had before, which nothing has from then on; empty for none.
+	Adopt(ctx context.Context, mg resource.Managed) (left string, err error)
 }
 
 // A CreationChecker is a client that knows beforehand why a creation would be refused, for plans. It changes nothing.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -50,7 +51,11 @@ func (r *Reconciler) recordAdoption(ctx context.Context, p *pass) outcome {
 	if !records || p.planning {
 		return flow.Next()
 	}
-	err := adopter.Adopt(ctx, p.managed)
+	left, err := adopter.Adopt(ctx, p.managed)
+	if left != "" {
+		p.note(event.Normal(ReasonOrphaned, fmt.Sprintf("The external resource %s stays, and no object has it any more: the external name of this one "+
+			"was changed to %s. Delete it in the external system, or import it, if it is not used otherwise.", left, meta.GetExternalName(p.managed))))
+	}
 	if err == nil {
 		return flow.Next()
 	}

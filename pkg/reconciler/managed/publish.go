@@ -45,6 +45,9 @@ func (r *Reconciler) carry(ctx context.Context, p *pass) outcome {
 
 // publish adds to the connection Secret what Observe reported, and what could not be stored before (R206, N22).
 func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
+	if o := r.noteLost(ctx, p); o.End != flow.Continue {
+		return o
+	}
 	details := objects.Union(p.memory.unpublished, p.observation.ConnectionDetails)
 	err := p.uncarried
 	if err == nil && len(details) > 0 {
@@ -59,6 +62,18 @@ func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
 	}
 	p.memory.unpublished = nil
 	return flow.Next()
+}
+
+// noteLost notes the keys that the connection Secret is about to lose.
+func (r *Reconciler) noteLost(ctx context.Context, p *pass) outcome {
+	known := connection.CreatedKeys(p.managed)
+	lost := slices.DeleteFunc(slices.Clone(p.observation.LostKeys), func(key string) bool { return slices.Contains(known, key) })
+	if len(lost) == 0 {
+		return flow.Next()
+	}
+	return written("noting what the connection Secret loses", r.writeMetadata(ctx, p, func(o metav1.Object) {
+		connection.SetCreatedKeys(o, slices.Concat(known, lost))
+	}))
 }
 
 // write writes the connection Secret, and remembers it for the rest of the pass. It returns

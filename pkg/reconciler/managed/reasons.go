@@ -177,6 +177,6 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonRotated, "The external resource has new credentials, which replaced the former ones in the connection Secret.", ""),
 		event.Explain(ReasonDeleted, "Deletion of the external resource was requested.", ""),
 		event.Explain(ReasonOrphaned, "The object is deleted without its external resource, as its policies or the annotation bowline.dev/orphan-on-delete "+
-			"request, or because the resource belongs to another object.", "Delete it in the external system, or import it, if it is not used otherwise."),
+			"request, or because the resource belongs to another object; or a person gave the object another external name.", "Delete it in the external system, or import it, if it is not used otherwise."),
 	}
 }

@@ -25,11 +25,12 @@ import (
 // connection details, or settings that the API server refuses.
 func (r *Reconciler) report(ctx context.Context, p *pass) outcome {
 	p.reportDrift()
+	lost := r.reportLost(ctx, p) // no failure hides that from Ready
 	if p.observation.Failed != nil {
 		return failed(ReasonExternalFailed, p.failure())
 	}
-	if o := r.reportLost(ctx, p); o.End != flow.Continue {
-		return o
+	if lost.End != flow.Continue {
+		return lost
 	}
 	if p.leftWithheld && slices.Contains(withheld, p.managed.GetCondition(xpv1.TypeReady).Reason) {
 		p.noteCondition(xpv1.Available()) // a client need not set it at each observation (R31)

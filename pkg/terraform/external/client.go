@@ -105,7 +105,7 @@ func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.Ex
 		return o, err
 	}
 	o.ResourceExists = true
-	o.ConnectionDetails = c.details(ctx, mg)
+	o.ConnectionDetails, o.LostKeys = c.details(ctx, mg)
 	ready := xpv1.Available()
 	if len(o.ConnectionDetails) > 0 && c.mayBelongToOthers(mg) {
 		for key := range c.texts(c.found.Value) {
@@ -378,7 +378,7 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	}
 	if another := former != nil && !former.Empty() && !former.Observed && !creates && former.Name != stored.Name; another {
 		kept := *former // a person may set the former name again, and nothing else may have its secrets
-		kept.Former, stored.Former = nil, &kept
+		kept.Former, stored.Former = former.Former.Without(stored.Name), &kept
 	}
 	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
 		return failure.OutcomeUnknown(err)
@@ -386,26 +386,26 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	return c.Journal.Remove(string(mg.GetUID()))
 }
 
-// details are the connection details of what Observe found. A secret of the resource that the object had under its former external name becomes
-// empty where nothing replaces it: it opens another one. What a person put there instead stays.
-func (c *client) details(ctx context.Context, mg resource.Managed) managed.ConnectionDetails {
-	details, former := c.connection(c.found.Value), c.stored
-	if former != nil && former.Name == meta.GetExternalName(mg) {
-		former = former.Former
-	}
-	if former == nil || former.Empty() || former.Observed || meta.WasDeleted(mg) {
-		return details
-	}
-	known, err := c.upgraded(ctx, former)
-	if err != nil {
-		return details // what a later provider wrote cannot be compared
-	}
-	for key, secret := range c.connection(known.Value) {
-		if _, replaced := details[key]; !replaced && bytes.Equal(secret, c.published[key]) {
-			details[key] = nil
+// details are the connection details of what Observe found. A secret of a resource that the object had under a former external name becomes
+// empty, and is lost, where nothing replaces it: it opens another one. What a person put there instead stays.
+func (c *client) details(ctx context.Context, mg resource.Managed) (details managed.ConnectionDetails, lost []string) {
+	details = c.connection(c.found.Value)
+	for former := c.stored; former != nil && !meta.WasDeleted(mg); former = former.Former {
+		if former.Empty() || former.Observed || former.Name == meta.GetExternalName(mg) {
+			continue
+		}
+		known, err := c.upgraded(ctx, former)
+		if err != nil {
+			continue // what a later provider wrote cannot be compared
+		}
+		for key, secret := range c.connection(known.Value) {
+			if _, replaced := details[key]; !replaced && bytes.Equal(secret, c.published[key]) {
+				details[key], lost = nil, append(lost, key)
+			}
 		}
 	}
-	return details
+	slices.Sort(lost)
+	return details, lost
 }
 
 // connection returns the connection details of a value: its secrets, and what the settings of the type choose.

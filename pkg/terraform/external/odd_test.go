@@ -193,40 +193,6 @@ func TestUnreadableNote(t *testing.T) {
 	}, "beacon")
 }
 
-// An object that got the external name of another resource does not publish the password of its own for that; with its own name again, it does.
-func TestExternalNameAndBack(t *testing.T) {
-	each(t, func(t *testing.T, s *stage) {
-		s.run()
-		north := s.berth("north", 2)
-		s.create(north)
-		s.ready(north)
-		id, other := meta.GetExternalName(north), s.files("berth")[meta.GetExternalName(north)]
-		other["id"] = "berth-other"
-		s.writeFile("berth", other)
-		s.edit(north, func(map[string]any) { meta.SetExternalName(north, "berth-other") })
-		s.Eventually(t, "it has the other one", func(context.Context) error {
-			if name := string(s.stored(north).Data["externalName"]); name != "berth-other" {
-				return fmt.Errorf("its state is of %s", name)
-			}
-			return nil
-		})
-		s.eventually(north, "it says what it lacks", func() error { return s.hasFailed(north, failure.ConnectionDetailsLost) })
-		if password := s.secretOf(north)["password"]; len(password) > 0 || s.isReady(north) == nil {
-			t.Errorf("it has the password of the former resource: %t", len(password) > 0)
-		}
-		s.must(os.Remove(filepath.Join(s.folder, s.program+"_berth", "berth-other.json")))
-		s.edit(north, func(map[string]any) { meta.SetExternalName(north, id) })
-		s.eventually(north, "it has its own again", func() error {
-			if name := string(s.stored(north).Data["externalName"]); name != id {
-				return fmt.Errorf("its state is of %s, its name %s; %w", name, meta.GetExternalName(north), s.isReady(north))
-			}
-			return nil
-		})
-		s.ready(north)
-		s.checkOne(north)
-	})
-}
-
 // An external name that is another import id of the same resource changes nothing else.
 func TestAnotherImportID(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {

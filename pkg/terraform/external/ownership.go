@@ -121,11 +121,11 @@ const messageSecretsOfOthers = "Secrets of the external resource are not publish
 // adopted is the state of what an object adopts, or only observes; Adopt stores it. What another object has is not adopted without a person's
 // permission: both would change it, and the deletion of one would delete it. An object under deletion leaves it alone.
 func (c *client) adopted(ctx context.Context, mg resource.Managed, s plugin.State) (plugin.State, error) {
-	former, err := c.mayHave(ctx, mg, s.Value)
+	_, err := c.mayHave(ctx, mg, s.Value)
 	if !c.adopts {
 		return c.NoState(), err
 	}
-	return c.inherited(ctx, mg, former, s)
+	return c.inherited(ctx, mg, s)
 }
 
 // mayHave sets adopts, unless another object has an external resource that this one does not take over, or may be creating it. It returns that
@@ -186,52 +186,70 @@ func (e beingCreated) Error() string {
 // RetryAfter is how long to wait.
 func (e beingCreated) RetryAfter() time.Duration { return progressPoll }
 
-// inherited is the state of the object whose external resource this one takes over: it alone may have secrets such as a generated password. A
-// process may have been killed after it marked that state.
-func (c *client) inherited(ctx context.Context, mg resource.Managed, owner state.Owner, found plugin.State) (plugin.State, error) {
-	from := takesOverFrom(mg)
+// inherited is what the object whose external resource this one takes over knows of it, now or from before it got another external name: that
+// alone may have secrets such as a generated password. Where this object knows more secrets by itself, these count.
+func (c *client) inherited(ctx context.Context, mg resource.Managed, found plugin.State) (plugin.State, error) {
+	from, at := takesOverFrom(mg), c.place()
 	if from == "" {
 		return found, nil
 	}
 	former, err := c.Store.Load(ctx, types.UID(from))
-	if err != nil || former == nil || former.Empty() || former.Tainted || owner.UID != from && former.TakenBy.UID != string(mg.GetUID()) {
-		return found, err
+	for ; err == nil && former != nil; former = former.Former {
+		if former.Empty() || former.Tainted || former.Type != at.Type || former.System != at.System && former.Config != at.Config {
+			continue
+		}
+		known, err := c.upgraded(ctx, former)
+		if err != nil {
+			return c.NoState(), err
+		}
+		if c.idOf(known.Value) == c.idOf(found.Value) && len(c.connection(known.Value)) >= len(c.connection(found.Value)) {
+			return known, nil
+		}
 	}
-	known, err := c.upgraded(ctx, former)
-	if err != nil {
-		return c.NoState(), err
-	}
-	if c.idOf(known.Value) != c.idOf(found.Value) {
-		return found, nil
-	}
-	return known, nil
+	return found, err
 }
 
 // Adopt stores the state of what an object adopts, once nothing forbids it to have that: from then on nobody else has it. Where it takes it over,
 // the state of the other object is marked first: a process that is killed then leaves a resource that only this object takes.
-func (c *client) Adopt(ctx context.Context, mg resource.Managed) error {
+func (c *client) Adopt(ctx context.Context, mg resource.Managed) (left string, err error) {
 	if !c.adopts {
-		return nil
+		return "", nil
 	}
 	defer c.Store.LockOwners(c.Name)()
 	former, err := c.mayHave(ctx, mg, c.found.Value)
 	switch {
 	case !c.adopts:
-		return err
+		return "", err
 	case former.UID != "":
 		if err := c.Store.Take(ctx, types.UID(former.UID), state.OwnerOf(mg)); err != nil {
-			return err
+			return "", err
 		}
 	}
+	if left, err = c.leaves(ctx, mg); err != nil {
+		return "", err
+	}
 	if err := c.save(ctx, mg, meta.GetExternalName(mg), c.found, false, false); err != nil {
-		return err
+		return "", err
 	}
 	stored, err := c.Store.Load(ctx, mg.GetUID())
 	if err == nil && stored.TakenBy.UID != "" {
 		err = c.Store.Own(ctx, mg, c.Kind, stored)
 	}
 	c.adopts = err != nil
-	return err
+	return left, err
+}
+
+// leaves is the name of what the object has until it adopts what Observe found, empty for nothing, and for the same under another import id.
+func (c *client) leaves(ctx context.Context, mg resource.Managed) (string, error) {
+	stored, err := c.Store.Load(ctx, mg.GetUID())
+	if err != nil || stored == nil || stored.Empty() || stored.Observed || stored.TakenBy.UID != "" || stored.Name == meta.GetExternalName(mg) {
+		return "", err
+	}
+	known, err := c.upgraded(ctx, stored)
+	if err != nil || c.idOf(known.Value) != "" && c.idOf(known.Value) == c.idOf(c.found.Value) {
+		return "", err
+	}
+	return stored.Name, nil
 }
 
 // takesOverFrom is the UID of the object whose external resource a person lets another one take over, empty for none. Deletions take nothing
@@ -316,9 +334,16 @@ func isTaken(mg resource.Managed, stored *state.State) bool {
 
 // taken takes back what another object has taken over, if a person permits it, with what only the former state has.
 func (c *client) taken(ctx context.Context, mg resource.Managed, stored *state.State) (plugin.State, error) {
-	switch {
+	switch owner := stored.TakenBy; {
 	case takesOverFrom(mg) == "":
-		return c.refused(mg, stored.TakenBy) // adopted checks who has it now, which may be a third object
+		others, err := c.Store.Load(ctx, types.UID(owner.UID))
+		if err == nil && !meta.WasDeleted(mg) && (others == nil || others.Empty()) {
+			if found, err := c.Client.Import(ctx, c.Resource, meta.GetExternalName(mg)); err == nil && found.Value.IsNull() {
+				return c.NoState(), nil
+			}
+			owner.Object += ", which does not have it any more"
+		}
+		return c.refused(mg, owner) // adopted checks who has it now, which may be a third object
 	case stored.Empty():
 		return c.imported(ctx, mg)
 	}

@@ -45,7 +45,7 @@ func (c *client) prior(ctx context.Context, mg resource.Managed) (plugin.State, 
 	case meta.WasDeleted(mg) && wasRenamed(mg, stored):
 		return c.NoState(), renamed(mg, stored)
 	case hasFormer(mg, stored):
-		former, err := c.upgraded(ctx, stored.Former)
+		former, err := c.upgraded(ctx, stored.FormerOf(meta.GetExternalName(mg)))
 		if err != nil {
 			return c.NoState(), err
 		}
@@ -90,7 +90,7 @@ func isOfAnother(mg resource.Managed, stored *state.State) bool {
 
 // hasFormer is true for a state that also has that of the external resource which the object has by its external name, again or still.
 func hasFormer(mg resource.Managed, stored *state.State) bool {
-	return stored != nil && stored.Former != nil && stored.Former.Name == meta.GetExternalName(mg)
+	return stored != nil && stored.FormerOf(meta.GetExternalName(mg)) != nil
 }
 
 // otherState is the error of an object whose state is not of what it created.

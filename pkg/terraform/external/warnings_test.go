@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 	"github.com/bowline-dev/bowline/pkg/terraform/warnings"
@@ -60,7 +61,7 @@ func TestWarnings(t *testing.T) {
 			s.warns("warning", fmt.Sprintf("the pier is closed for %d days", i))
 			s.polls(2)
 		}
-		if n := len(s.warnings(north)); n > 11 {
+		if n := len(s.events(north, warnings.Reason)); n > 11 {
 			t.Errorf("there are %d different warnings", n)
 		}
 		s.delete(north)
@@ -87,14 +88,14 @@ func (s *stage) polls(n int) {
 	})
 }
 
-// warnings are the events with warnings about an object: how often each was counted.
-func (s *stage) warnings(about *unstructured.Managed) map[string]int32 {
+// events are the messages of those about an object with a reason: how often each was counted.
+func (s *stage) events(about *unstructured.Managed, reason event.Reason) map[string]int32 {
 	s.t.Helper()
 	s.read(about)
 	all, found := &corev1.EventList{}, map[string]int32{}
 	s.must(s.Client.List(s.t.Context(), all, client.InNamespace(metav1.NamespaceDefault)))
 	for _, e := range slices.DeleteFunc(all.Items, func(e corev1.Event) bool {
-		return e.InvolvedObject.UID != about.GetUID() || e.Reason != string(warnings.Reason)
+		return e.InvolvedObject.UID != about.GetUID() || e.Reason != string(reason)
 	}) {
 		found[e.Message] = e.Count
 	}
@@ -104,7 +105,7 @@ func (s *stage) warnings(about *unstructured.Managed) map[string]int32 {
 func (s *stage) hasWarnings(about *unstructured.Managed, want map[string]int32) {
 	s.t.Helper()
 	s.Eventually(s.t, about.GetName()+" has its warnings", func(context.Context) error {
-		if diff := cmp.Diff(want, s.warnings(about)); diff != "" {
+		if diff := cmp.Diff(want, s.events(about, warnings.Reason)); diff != "" {
 			return fmt.Errorf("-want +got:\n%s", diff)
 		}
 		return nil

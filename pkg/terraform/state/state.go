@@ -107,8 +107,31 @@ type State struct {
 	ListConfig   json.RawMessage
 	MissingSince time.Time // when nothing was found of a creation that was interrupted; zero for never
 
-	// Former is the state of the external resource that the object had before a person gave it the external name of another one; nil for none.
+	// Former is the state of the external resource that the object had before a person gave it the external name of another one, with that of
+	// the one before; nil for none.
 	Former *State
+}
+
+// FormerOf returns the state of the external resource that the object had under a former external name, nil for none.
+func (s *State) FormerOf(name string) *State {
+	former := s.Former
+	for former != nil && former.Name != name {
+		former = former.Former
+	}
+	return former
+}
+
+// Without returns a state and its former ones but for that of an external name; nil for none.
+func (s *State) Without(name string) *State {
+	switch {
+	case s == nil:
+		return nil
+	case s.Name == name:
+		return s.Former.Without(name)
+	}
+	kept := *s
+	kept.Former = s.Former.Without(name)
+	return &kept
 }
 
 // Empty is true for the state of what does not exist, as far as is known.
