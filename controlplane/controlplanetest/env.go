@@ -22,6 +22,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 const requestLimit = 30 * time.Second // of Install, and of each request of New and its clean-up
@@ -194,6 +196,55 @@ func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRu
 		}
 		return nil
 	})
+}
+
+// Uninstall has the definitions whose groups begin with a prefix of this test deleted when it ends, with their objects, whatever finalizers these
+// have: the server describes all kinds anew for each change of one, so that hundreds of them take gigabytes, and seconds.
+func (e *Env) Uninstall(t testing.TB, prefix string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), requestLimit)
+		defer cancel()
+		if err := e.uninstall(ctx, prefix); err != nil {
+			t.Errorf("controlplanetest: deleting definitions of %s: %v", prefix, err)
+		}
+	})
+}
+
+func (e *Env) uninstall(ctx context.Context, prefix string) (failed error) {
+	names := &metav1.PartialObjectMetadataList{}
+	names.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	if err := e.Client.List(ctx, names); err != nil {
+		return err
+	}
+	for _, of := range names.Items {
+		if _, group, _ := strings.Cut(of.Name, "."); !strings.HasPrefix(group, prefix) {
+			continue
+		}
+		definition, objects := &apiextensionsv1.CustomResourceDefinition{}, &metav1.PartialObjectMetadataList{}
+		err := e.Client.Get(ctx, client.ObjectKeyFromObject(&of), definition)
+		if err == nil {
+			objects.SetGroupVersionKind(schema.GroupVersionKind{
+				Group: definition.Spec.Group, Version: definition.Spec.Versions[0].Name, Kind: definition.Spec.Names.ListKind,
+			})
+			err = e.Client.List(ctx, objects)
+		}
+		for _, object := range objects.Items {
+			if len(object.Finalizers) > 0 {
+				finalized := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+				err = errors.Join(err, client.IgnoreNotFound(e.Client.Patch(ctx, &object, finalized)))
+			}
+		}
+		if err == nil {
+			permitted := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, meta.AnnotationKeyAllowDeletion))
+			err = e.Client.Patch(ctx, definition, permitted)
+		}
+		if err == nil {
+			err = e.Client.Delete(ctx, definition)
+		}
+		failed = errors.Join(failed, client.IgnoreNotFound(err))
+	}
+	return failed
 }
 
 // Install applies CRDs and waits until they are served. Every package of a test run may install the same ones.

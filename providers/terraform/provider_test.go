@@ -95,6 +95,7 @@ func newStageWith(t *testing.T, name string, o controller.Options, more ...provi
 	s.must(apis.AddToScheme(s.Scheme))
 	s.must(coreapis.AddToScheme(s.Scheme))
 	s.name = name + "-" + s.Namespace[max(0, len(s.Namespace)-12):]
+	s.Uninstall(t, s.name)
 	o.Journal, o.Namespace = filepath.Join(t.TempDir(), "notes"), s.Namespace
 	p := terraform.Provider(&o)
 	all := append(more, p)

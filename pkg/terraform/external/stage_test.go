@@ -63,7 +63,7 @@ type stage struct {
 	unnoted bool          // there is no journal
 	leaves  bool          // changes to the journal
 	wears   bool          // processes are replaced when they have grown a little
-	window  time.Duration // in which a creation without an answer may appear; zero: 1s
+	window  time.Duration // in which a creation without an answer may appear; zero: 2s
 	schemas *plugin.Schemas
 	// settings are for the types of findable. Their connection keys are endpoint and address.
 	settings external.TypeSettings
@@ -83,6 +83,7 @@ func newStage(t *testing.T, program string, types ...string) *stage {
 		s.types = []string{"berth"}
 	}
 	s.name = program + "-" + s.Namespace[max(0, len(s.Namespace)-20):]
+	s.Uninstall(t, s.name)
 	s.readSchemas()
 	definitions, err := kinds.ConfigDefinitions(s.name, s.schemas.Provider)
 	s.must(err)
@@ -173,7 +174,7 @@ func (s *stage) run(wrap ...func(*rest.Config) *rest.Config) (stop func()) {
 			}
 		}
 		return p.SetupWithManager(mgr, managed.WithPollInterval(100*time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
-			managed.WithConsistencyWindow(cmp.Or(s.window, time.Second)), managed.WithCreationGracePeriod(100*time.Millisecond))
+			managed.WithConsistencyWindow(cmp.Or(s.window, 2*time.Second)), managed.WithCreationGracePeriod(100*time.Millisecond))
 	})
 }
 
@@ -257,7 +258,7 @@ func (s *stage) ready(all ...*unstructured.Managed) {
 }
 
 func (s *stage) isReady(o *unstructured.Managed) error {
-	for _, of := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+	for _, of := range []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeReady} {
 		if c := o.GetCondition(of); c.Status != corev1.ConditionTrue || c.ObservedGeneration != o.GetGeneration() {
 			return fmt.Errorf("%s: %s: %s", c.Type, c.Reason, c.Message)
 		}
