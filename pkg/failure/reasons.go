@@ -84,7 +84,7 @@ func ofSystems() []Explanation {
 		{ExternalResourceFailed, "The external system reports that something is wrong with the resource, or it was renamed there.",
 			"Read the message of condition Synced and check the resource in the external system."},
 		{ExternalResourceMissing, "The external resource does not exist, and is not created, since managementPolicies do not permit that or the annotation " +
-			"crossplane.io/external-name names another one.",
+			"crossplane.io/external-name names one that there is not.",
 			"Correct the annotation; or, to have one created, remove it, and add Create to the policies."},
 		{ExternalResourceLost, "The external resource is gone, with its data, and is not created again without permission, or it was replaced by " +
 			"another one without an ownership label.",
@@ -97,8 +97,8 @@ func ofSystems() []Explanation {
 				"bowline.dev/restored-as as the message says. To create another one in the present system, set the annotation " +
 				"bowline.dev/recreate on the managed resource to the present time or to its UID. To delete only the object, set the annotation " +
 				"bowline.dev/orphan-on-delete on it to \"true\"."},
-		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
-			"Do what condition Synced says: choose another name; adopt the resource with its data by crossplane.io/external-name or " +
+		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object, or may be what another object is creating.",
+			"Do what condition Synced says: wait for that creation; choose another name; adopt the resource with its data by crossplane.io/external-name or " +
 				"bowline.dev/take-over-from; or, where names do not count, as for privileges, delete one of the two objects."},
 		{ExternalNameReserved, "The external name is that of a system object, which is not created, adopted, changed or deleted.",
 			"Choose another external name, or only observe the resource: set managementPolicies to [Observe]. To delete an object that " +

@@ -119,7 +119,7 @@ The exit code is 0 whether or not there are any, and 1 if an external system cou
 func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	status := inspect.Conditions(o)
 	problem := xpv1.FailureOf(&status).Reason
-	ofCreation := problem == failure.CreateInterrupted || problem == failure.ExternalSystemChanged // else what exists is known
+	ofCreation := problem == failure.CreateInterrupted || problem == failure.ExternalSystemChanged // without an incomplete one nothing leaked
 	if ofCreation && !meta.ExternalCreateIncomplete(o) || !ofCreation && !failure.IsLeak(problem) {
 		return leak{}, false
 	}

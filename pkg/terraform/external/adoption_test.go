@@ -149,15 +149,7 @@ func TestCreationsOfOthers_N102(t *testing.T) {
 		north := s.pier("north", "")
 		s.create(north)
 		s.ready(north)
-		s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "5s", "times": 1})
-		south := s.object("Pier", "south", map[string]any{"forProvider": map[string]any{"name": "south"}})
-		s.create(south)
-		s.Eventually(t, "the other one is being created", func(context.Context) error {
-			if n := len(s.files("pier")); n != 2 {
-				return fmt.Errorf("there are %d", n)
-			}
-			return nil
-		})
+		south := s.beingCreated("south")
 		history := s.watch(north)
 		s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) {
 			set(o, []any{tree{"name": "HARBOUR", "value": "1"}}, "spec", "environment")
@@ -173,6 +165,50 @@ func TestCreationsOfOthers_N102(t *testing.T) {
 			}
 		}
 	}, "pier")
+}
+
+// An object that adopted its resource, and whose state is lost, deletes it also while another one is being created.
+func TestDeletionDuringCreations_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("pier", nil)
+		stop := s.run()
+		north := s.pier("north", "pier-planted")
+		s.create(north)
+		s.ready(north)
+		stop()
+		s.must(s.Client.Delete(t.Context(), s.stored(north)))
+		pause := func(paused string) {
+			s.edit(north, func(map[string]any) {
+				annotations := north.GetAnnotations()
+				annotations[meta.AnnotationKeyReconciliationPaused] = paused
+				north.SetAnnotations(annotations)
+			})
+		}
+		pause("true")
+		s.run()
+		s.beingCreated("south")
+		s.delete(north)
+		pause("false")
+		s.gone(north)
+		if _, left := s.files("pier")["pier-planted"]; left {
+			t.Error("it is left")
+		}
+	}, "pier")
+}
+
+// beingCreated is an object that is being created beside another one, for some seconds.
+func (s *stage) beingCreated(name string) *unstructured.Managed {
+	s.t.Helper()
+	s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "5s", "times": 1})
+	o := s.object("Pier", name, map[string]any{"forProvider": map[string]any{"name": name}})
+	s.create(o)
+	s.Eventually(s.t, "it is being created", func(context.Context) error {
+		if n := len(s.files("pier")); n != 2 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	return o
 }
 
 // An external name that nothing has creates nothing, unless it is removed.

@@ -46,6 +46,7 @@ type client struct {
 	createdNothing bool              // by the answer to the last creation
 	recovered      bool              // from an interrupted creation, in this pass
 	had            bool              // what the last Observe found, under another place
+	same           bool              // what the last Observe found as the stored one, under another import id
 	adopts         bool              // what the last Observe found, unless the reconciler refuses that
 }
 
@@ -84,7 +85,7 @@ func (c *client) ExternalSystem() xpv1.ExternalSystem { return c.Client.System }
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
 	defer func() { err = c.orStopped(ctx, err) }()
-	o.System, c.had, c.adopts = c.Client.System, false, false
+	o.System, c.had, c.same, c.adopts = c.Client.System, false, false, false
 	c.found, err = c.prior(ctx, mg)
 	known := c.found.Value
 	if err == nil && !c.found.Value.IsNull() {
@@ -353,14 +354,14 @@ func (c *client) leavesOpen(answer plugin.State, err error, stopped bool) bool {
 }
 
 // save stores the state after a change of the external resource of a name, and then removes it from the journal. What a creation made in part
-// stays tainted until it is deleted.
-func (c *client) save(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
+// stays tainted until it is deleted. What another object has is stored as taken by that.
+func (c *client) save(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool, by state.Owner) error {
 	former, err := c.Store.Load(ctx, mg.GetUID())
 	if err != nil {
 		return failure.OutcomeUnknown(err)
 	}
 	stored := &state.State{Place: c.place(), Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity,
-		Observed: onlyObserves(mg), Change: rand.Text()}
+		Observed: onlyObserves(mg), Change: rand.Text(), TakenBy: by}
 	// A failed deletion may have come to its end nevertheless.
 	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
 	if !s.Value.IsNull() {
@@ -376,7 +377,7 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 	if former != nil {
 		stored.Former = former.Former
 	}
-	if another := former != nil && !former.Empty() && !former.Observed && !creates && former.Name != stored.Name; another {
+	if another := former != nil && !former.Empty() && !former.Observed && !creates && !c.same && former.Name != stored.Name; another {
 		kept := *former // a person may set the former name again, and nothing else may have its secrets
 		kept.Former, stored.Former = former.Former.Without(stored.Name), &kept
 	}
@@ -390,6 +391,9 @@ func (c *client) save(ctx context.Context, mg resource.Managed, name string, s p
 // empty, and is lost, where nothing replaces it: it opens another one. What a person put there instead stays.
 func (c *client) details(ctx context.Context, mg resource.Managed) (details managed.ConnectionDetails, lost []string) {
 	details = c.connection(c.found.Value)
+	if len(c.published) == 0 {
+		return details, nil
+	}
 	for former := c.stored; former != nil && !meta.WasDeleted(mg); former = former.Former {
 		if former.Empty() || former.Observed || former.Name == meta.GetExternalName(mg) {
 			continue

@@ -111,9 +111,13 @@ func onlyObserves(mg resource.Managed) bool {
 // mayBelongToOthers is true for an object that only observes what it neither created nor adopted, through a configuration that other namespaces
 // use, too. It gets no secrets of that: who may write the object need not be permitted to read them (N103).
 func (c *client) mayBelongToOthers(mg resource.Managed) bool {
+	return onlyObserves(mg) && c.Adoption().Namespace != "" && !isProven(mg)
+}
+
+// isProven is true for an object whose status says that it created, or adopted, the external resource of its name.
+func isProven(mg resource.Managed) bool {
 	proof, _, _ := kube.NestedMap(content(mg), "status", "ownership")
-	proven := reflect.DeepEqual(proof, managed.OwnershipProof(mg, meta.GetExternalName(mg)))
-	return onlyObserves(mg) && c.Adoption().Namespace != "" && !proven
+	return reflect.DeepEqual(proof, managed.OwnershipProof(mg, meta.GetExternalName(mg)))
 }
 
 const messageSecretsOfOthers = "Secrets of the external resource are not published: this object only observes what may belong to another namespace."
@@ -153,7 +157,7 @@ func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Val
 // is stored, but a label tells whose it is. It is zero for none, and for what this object had before.
 func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.Value) (state.Owner, error) {
 	label := c.labelOf(value)
-	if onlyObserves(mg) || c.had || label == string(mg.GetUID()) {
+	if onlyObserves(mg) || c.had || isProven(mg) || label == string(mg.GetUID()) {
 		return state.Owner{}, nil
 	}
 	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
@@ -179,7 +183,7 @@ type beingCreated struct {
 }
 
 func (e beingCreated) Error() string {
-	return fmt.Sprintf("%s creates its %s, which may be %q: this object adopts nothing before that creation has ended; if it does not end, see the "+
+	return fmt.Sprintf("%s creates its %s, which may be %q: the adoption goes on once that creation has ended; if it does not end, see the "+
 		"conditions of %s", e.by.Object, e.resourceType, e.name, e.by.Object)
 }
 
@@ -228,7 +232,7 @@ func (c *client) Adopt(ctx context.Context, mg resource.Managed) (left string, e
 	if left, err = c.leaves(ctx, mg); err != nil {
 		return "", err
 	}
-	if err := c.save(ctx, mg, meta.GetExternalName(mg), c.found, false, false); err != nil {
+	if err := c.save(ctx, mg, meta.GetExternalName(mg), c.found, false, false, state.Owner{}); err != nil {
 		return "", err
 	}
 	stored, err := c.Store.Load(ctx, mg.GetUID())
@@ -295,18 +299,17 @@ func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, 
 // saveAnswer is save for the answer to a change. Another object that has what a creation returns keeps it: the provider returned what there was.
 func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
 	if !creates || s.Value.IsNull() {
-		return c.save(ctx, mg, name, s, creates, failed)
+		return c.save(ctx, mg, name, s, creates, failed, state.Owner{})
 	}
 	defer c.Store.LockOwners(c.Name)()
 	other, err := c.Store.Other(ctx, mg.GetUID(), c.place(), true, c.idOf(s.Value))
-	saved := c.save(ctx, mg, name, s, true, failed)
-	if other.UID != "" {
-		err = errors.Join(err, c.Store.Take(ctx, mg.GetUID(), other))
-	}
 	if err != nil {
 		err = failure.OutcomeUnknown(err) // the resource exists
 	}
-	return errors.Join(saved, err)
+	if err != nil && c.Journal != nil {
+		return err // the journal keeps the answer
+	}
+	return errors.Join(err, c.save(ctx, mg, name, s, true, failed, other))
 }
 
 // labelledOwner returns the other object whose label an external resource has. It is zero for none.

@@ -159,11 +159,8 @@ func (c *client) imported(ctx context.Context, mg resource.Managed) (plugin.Stat
 		return c.NoState(), called("importing", err)
 	}
 	if c.stored != nil && !c.stored.Empty() && c.idOf(s.Value) != "" {
-		known, err := c.upgraded(ctx, c.stored)
-		if err != nil {
-			return c.NoState(), err
-		}
-		if c.idOf(known.Value) == c.idOf(s.Value) {
+		known, err := c.upgraded(ctx, c.stored) // what a later provider wrote cannot be compared
+		if c.same = err == nil && c.idOf(known.Value) == c.idOf(s.Value); c.same {
 			s = known
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	managed "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // An Owner is an object that has an external resource, in messages and by its UID.
@@ -89,7 +90,8 @@ func (s *Store) IsCreating(of types.UID) bool {
 	return is
 }
 
-// Creators returns the other objects of a place with a creation whose answer is not known: it is in progress, or was interrupted.
+// Creators returns the other objects of a place with a creation whose answer is not stored: it is in progress, or was interrupted, which the journal
+// and IsCreating tell apart.
 func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []Owner, err error) {
 	states, err := s.states(ctx, than, at, LabelKeyEmpty, "true")
 	if err != nil {
@@ -115,9 +117,10 @@ func (s *Store) states(ctx context.Context, than types.UID, at Place, key string
 	if err != nil {
 		return nil, failure.With(failure.InternalError, fmt.Errorf("listing states: %w", err))
 	}
-	s.unstored.Range(func(_, later any) bool {
-		all.Items = slices.DeleteFunc(all.Items, func(state corev1.Secret) bool { return state.Name == later.(*corev1.Secret).Name })
-		if later := later.(*corev1.Secret); wanted.Matches(labels.Set(later.Labels)) {
+	s.unstored.Range(func(_, unstored any) bool {
+		later := unstored.(*corev1.Secret)
+		all.Items = slices.DeleteFunc(all.Items, func(state corev1.Secret) bool { return state.Name == later.Name })
+		if wanted.Matches(labels.Set(later.Labels)) {
 			all.Items = append(all.Items, *later)
 		}
 		return true
@@ -164,7 +167,9 @@ func (s *Store) otherOfKind(ctx context.Context, than types.UID, at Place, names
 	for i := range all.Items {
 		object := &all.Items[i]
 		name, has := hadResource(object, at, names)
-		if !has || object.GetUID() == than {
+		policies := (&managed.Managed{Unstructured: *object}).GetManagementPolicies()
+		changes := policies.AllowAny(xpv1.ManagementActionCreate, xpv1.ManagementActionUpdate, xpv1.ManagementActionDelete)
+		if !has || !changes || object.GetUID() == than {
 			continue
 		}
 		r := s.recordOf(object.GetUID())
@@ -240,7 +245,8 @@ func labelOf(resourceType, name string) string {
 // exists is true if the object of a state exists: states of others are kept for a while, or until a person looks at them.
 func (s *Store) exists(ctx context.Context, state *corev1.Secret) (bool, error) {
 	object := objectOf(state)
-	uid, err := object.UID, s.live.Get(ctx, client.ObjectKeyFromObject(object), object)
+	uid := object.UID
+	err := s.live.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, failure.With(failure.InternalError, fmt.Errorf("looking for the object of a state: %w", err))
 	}
@@ -278,15 +284,24 @@ func (s *Store) Take(ctx context.Context, from types.UID, by Owner) error {
 	}
 	taken := *r.state
 	taken.TakenBy = by
-	secret := r.stored
-	if later, ok := s.unstored.Load(from); ok {
+	secret, before, wasDirty := r.stored, r.state, r.dirty
+	later, isUnstored := s.unstored.Load(from)
+	if isUnstored {
 		secret = later.(*corev1.Secret)
 	}
 	if secret == nil { // in a plan
 		r.state = &taken
 		return nil
 	}
-	return s.save(ctx, objectOf(secret), schema.ParseGroupResource(secret.Labels[LabelKeyKind]), r, &taken)
+	err := s.save(ctx, objectOf(secret), schema.ParseGroupResource(secret.Labels[LabelKeyKind]), r, &taken)
+	if err != nil { // what is not stored does not count: this process may end before another attempt
+		r.state, r.dirty = before, wasDirty
+		s.unstored.Delete(from)
+		if isUnstored {
+			s.unstored.Store(from, later)
+		}
+	}
+	return err
 }
 
 // Own is Save for the state of a resource that no other object has taken.

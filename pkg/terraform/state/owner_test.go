@@ -78,7 +78,7 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// A state that could not be stored yet has an owner, and is stored with the mark of an object that takes the resource.
+// A state that could not be stored yet has an owner, until the mark of an object that takes the resource is stored.
 func TestUnstoredOwners(t *testing.T) {
 	t.Parallel()
 	s, away := newStage(t).existing(t), atomic.Bool{}
@@ -110,10 +110,11 @@ func TestUnstoredOwners(t *testing.T) {
 	if err := s.Take(t.Context(), uid, want.TakenBy); !errors.Is(err, errAway) {
 		t.Errorf("Take returns %v", err)
 	}
-	has(false, false)
+	has(true, false)
 	away.Store(false)
-	if err := s.Flush(t.Context(), s.object, berths); err != nil {
+	if err := s.Take(t.Context(), uid, want.TakenBy); err != nil {
 		t.Fatal(err)
 	}
+	has(false, false)
 	s.wantStored(t, want)
 }
