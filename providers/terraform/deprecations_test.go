@@ -18,7 +18,6 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	tfschema "github.com/bowline-dev/bowline/pkg/terraform/schema"
 	"github.com/bowline-dev/bowline/providers/terraform/apis/v1alpha1"
@@ -142,10 +141,6 @@ func TestDeprecatedFieldsAtAnyPlace(t *testing.T) {
 	s.name += "s" // of which there are no controllers
 	definitions, err := kinds.Definitions(s.name, "reef_thing", schema)
 	s.must(err)
-	for _, d := range definitions {
-		d.Annotations[meta.AnnotationKeyAllowDeletion] = "true"
-		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), d) })
-	}
 	s.must(controlplanetest.Install(t.Context(), s.Config, definitions...))
 	of := s.provider(v1alpha1.TerraformProviderSpec{Path: "provider", Types: []string{"any"}})
 	served := v1alpha1.ServedKind{Type: "reef_thing", Kind: definitions[0].Spec.Names.Kind}
