@@ -199,7 +199,8 @@ func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRu
 }
 
 // Uninstall has the definitions whose groups begin with a prefix of this test deleted when it ends, with their objects, whatever finalizers these
-// have: the server describes all kinds anew for each change of one, so that hundreds of them take gigabytes, and seconds.
+// have, and although tests of another package may have the server protect definitions: it describes all kinds anew for each change of one, so that
+// hundreds of them take gigabytes, and seconds.
 func (e *Env) Uninstall(t testing.TB, prefix string) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -33,7 +32,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
@@ -78,18 +76,8 @@ func newReef(t *testing.T) *reef {
 		Cluster:    schema.GroupVersion{Group: of + ".tf.bowline.dev", Version: "v1"},
 		Namespaced: schema.GroupVersion{Group: of + ".tf.m.bowline.dev", Version: "v1"},
 	}
-	definitions := r.groups.Definitions()
-	for _, d := range definitions { // tests of another package may have the server protect definitions
-		metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.AnnotationKeyAllowDeletion, "true")
-	}
-	r.must(controlplanetest.Install(t.Context(), r.Config, definitions...))
-	t.Cleanup(func() {
-		for _, d := range r.groups.Definitions() {
-			crd := unstructured.New(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind))
-			crd.SetName(d.Name)
-			r.must(r.Client.Delete(context.Background(), crd))
-		}
-	})
+	r.Uninstall(t, of)
+	r.must(controlplanetest.Install(t.Context(), r.Config, r.groups.Definitions()...))
 	var stop func()
 	r.depot, stop = newDepot("first")
 	t.Cleanup(stop)

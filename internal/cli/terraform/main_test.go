@@ -5,7 +5,6 @@ package terraform
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -26,7 +25,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/terraform/source"
 	"github.com/bowline-dev/bowline/internal/testkit/mirror"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
@@ -132,18 +130,9 @@ func install(t *testing.T, env *controlplanetest.Env, provider string) (name str
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range both { // tests of another package may have the server protect definitions
-			metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.AnnotationKeyAllowDeletion, "true")
-		}
 		all = append(all, both...)
 	}
-	t.Cleanup(func() {
-		for _, d := range all {
-			if err := client.IgnoreNotFound(env.Client.Delete(context.Background(), d)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	env.Uninstall(t, name)
 	if err := controlplanetest.Install(t.Context(), env.Config, all...); err != nil {
 		t.Fatal(err)
 	}

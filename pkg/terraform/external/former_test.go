@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
@@ -61,10 +60,14 @@ func TestExternalNamesAndBack(t *testing.T) {
 			s.writeFile("berth", object)
 			s.takes(north, other)
 			s.lacksPassword(north)
+			s.eventually(north, "so does its failure", func() error { return s.hasFailed(north, failure.ConnectionDetailsLost) })
 		}
 		s.Eventually(t, "events name what it leaves behind", func(context.Context) error {
-			if left := s.events(north, managed.ReasonOrphaned); len(left) != 2 {
-				return fmt.Errorf("they are %v", left)
+			left := fmt.Sprint(s.events(north, managed.ReasonOrphaned))
+			for _, name := range []string{id, others[0]} {
+				if !strings.Contains(left, "The external resource "+name+" stays") {
+					return fmt.Errorf("they are %s, without %s", left, name)
+				}
 			}
 			return nil
 		})
@@ -158,7 +161,7 @@ func TestDeletedAfterTakeOver_N102(t *testing.T) {
 		s.gone(south)
 		s.nudge(north)
 		s.waits(north, failure.ExternalResourceLost, "is gone, with its data")
-		s.must(client.IgnoreNotFound(s.Client.Delete(t.Context(), north)))
+		s.delete(north)
 		s.gone(north)
 	}, "pier")
 }

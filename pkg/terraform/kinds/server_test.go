@@ -17,13 +17,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kube "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema"
 	"github.com/bowline-dev/bowline/pkg/terraform/schema/schematest"
@@ -43,16 +41,7 @@ func definitions(t *testing.T, provider, resourceType string, b *schema.Block) [
 // install installs the definitions of a provider that only this test has.
 func install(t *testing.T, env *controlplanetest.Env, definitions []*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	for _, d := range definitions { // tests of another package may have the server protect definitions
-		metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.AnnotationKeyAllowDeletion, "true")
-	}
-	t.Cleanup(func() {
-		for _, d := range definitions {
-			if err := client.IgnoreNotFound(env.Client.Delete(context.Background(), d)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	env.Uninstall(t, providerOf(env))
 	if err := controlplanetest.Install(t.Context(), env.Config, definitions...); err != nil {
 		t.Fatal(err)
 	}

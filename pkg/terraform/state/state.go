@@ -275,12 +275,14 @@ func (s *Store) write(ctx context.Context, of client.Object, kind schema.GroupRe
 	version, name := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	secret.Annotations = map[string]string{AnnotationKeyAPIVersion: version, AnnotationKeyKind: name,
 		AnnotationKeyObject: client.ObjectKeyFromObject(of).String()}
-	s.unstored.Store(of.GetUID(), secret.DeepCopy())
 	var err error
 	if r.stored == nil {
 		err = s.client.Create(ctx, secret)
 	} else {
 		err = s.client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}
+	if err != nil {
+		s.unstored.Store(of.GetUID(), secret)
 	}
 	switch {
 	case err == nil:
