@@ -149,7 +149,7 @@ func TestCreationsOfOthers_N102(t *testing.T) {
 		north := s.pier("north", "")
 		s.create(north)
 		s.ready(north)
-		south := s.beingCreated("south")
+		south := s.beingCreated("south", "5s")
 		history := s.watch(north)
 		s.edit(s.object("ProviderConfig", "default", nil), func(o map[string]any) {
 			set(o, []any{tree{"name": "HARBOUR", "value": "1"}}, "spec", "environment")
@@ -186,7 +186,7 @@ func TestDeletionDuringCreations_N102(t *testing.T) {
 		}
 		pause("true")
 		s.run()
-		s.beingCreated("south")
+		s.beingCreated("south", "5s")
 		s.delete(north)
 		pause("false")
 		s.gone(north)
@@ -196,14 +196,38 @@ func TestDeletionDuringCreations_N102(t *testing.T) {
 	}, "pier")
 }
 
-// beingCreated is an object that is being created beside another one, for some seconds.
-func (s *stage) beingCreated(name string) *unstructured.Managed {
+// An adoption waits for the creations that had begun when it found the resource, and for no others.
+func TestAdoptionBesideCreations_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("pier", nil)
+		s.run()
+		s.beingCreated("south", "5s")
+		north := s.pier("north", "pier-planted")
+		s.create(north)
+		s.Eventually(t, "it waits for the creation", func(context.Context) error {
+			if n := s.calls("import"); n < 2 {
+				return fmt.Errorf("it asked %d times", n)
+			}
+			return nil
+		})
+		east := s.beingCreated("east", "15s")
+		s.ready(north)
+		s.read(east)
+		if !meta.GetExternalCreateSucceeded(east).IsZero() {
+			t.Error("it waited for a creation that began later")
+		}
+	}, "pier")
+}
+
+// beingCreated is an object that is being created beside others, for a while.
+func (s *stage) beingCreated(name, lasting string) *unstructured.Managed {
 	s.t.Helper()
-	s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": "5s", "times": 1})
+	before := len(s.files("pier"))
+	s.faults(map[string]any{"verb": "create", "when": "after", "do": "delay", "delay": lasting, "times": 1})
 	o := s.object("Pier", name, map[string]any{"forProvider": map[string]any{"name": name}})
 	s.create(o)
 	s.Eventually(s.t, "it is being created", func(context.Context) error {
-		if n := len(s.files("pier")); n != 2 {
+		if n := len(s.files("pier")); n <= before {
 			return fmt.Errorf("there are %d", n)
 		}
 		return nil

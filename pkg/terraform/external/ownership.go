@@ -160,7 +160,7 @@ func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.V
 	if onlyObserves(mg) || c.had || isProven(mg) || label == string(mg.GetUID()) {
 		return state.Owner{}, nil
 	}
-	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
+	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place(), meta.GetExternalName(mg))
 	for _, creator := range creators {
 		if label != "" && label != creator.UID {
 			continue
