@@ -6,14 +6,12 @@ package external
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/json"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -336,7 +334,7 @@ func (c *client) apply(ctx context.Context, mg resource.Managed, plan *plugin.Pl
 	if creates && err != nil && !after.Value.IsNull() {
 		err = failure.OutcomeUnknown(err)
 	}
-	return after, errors.Join(called("changing", err), c.saveAnswer(ctx, mg, meta.GetExternalName(mg), after, creates, err != nil))
+	return after, errors.Join(called("changing", err), c.saveAnswer(ctx, mg, answer{State: after, name: meta.GetExternalName(mg), creates: creates, failed: err != nil}))
 }
 
 // errUnidentified is the error of an answer that names no error and identifies nothing.
@@ -351,40 +349,6 @@ func (c *client) leavesOpen(answer plugin.State, err error, stopped bool) bool {
 	}
 	refused, _ := errors.AsType[plugin.Diagnostics](err)
 	return err == nil || stopped || refused.MayHaveCreated() // stopped: it may have abandoned a request that had arrived
-}
-
-// save stores the state after a change of the external resource of a name, and then removes it from the journal. What a creation made in part
-// stays tainted until it is deleted. What another object has is stored as taken by that.
-func (c *client) save(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool, by state.Owner) error {
-	former, err := c.Store.Load(ctx, mg.GetUID())
-	if err != nil {
-		return failure.OutcomeUnknown(err)
-	}
-	stored := &state.State{Place: c.place(), Name: name, SchemaVersion: c.Schema.Version, Private: s.Private, Identity: s.Identity,
-		Observed: onlyObserves(mg), Change: rand.Text(), TakenBy: by}
-	// A failed deletion may have come to its end nevertheless.
-	stored.Replacing = former != nil && former.Replacing && (s.Value.IsNull() || failed && !creates)
-	if !s.Value.IsNull() {
-		value, err := json.Marshal(cty.UnknownAsNull(s.Value), c.Schema.Block.Type())
-		if err != nil {
-			return fmt.Errorf("encoding the state: %w", err)
-		}
-		stored.Value, stored.Tainted = value, failed && (creates || former != nil && former.Tainted)
-		if creates || stored.Name == "" || stored.Tainted { // the name of an object is that of what was lost
-			stored.Name = c.nameOf(mg, s.Value)
-		}
-	}
-	if former != nil {
-		stored.Former = former.Former
-	}
-	if another := former != nil && !former.Empty() && !former.Observed && !creates && !c.same && former.Name != stored.Name; another {
-		kept := *former // a person may set the former name again, and nothing else may have its secrets
-		kept.Former, stored.Former = former.Former.Without(stored.Name), &kept
-	}
-	if err := c.Store.Save(ctx, mg, c.Kind, stored); err != nil {
-		return failure.OutcomeUnknown(err)
-	}
-	return c.Journal.Remove(string(mg.GetUID()))
 }
 
 // details are the connection details of what Observe found. A secret of a resource that the object had under a former external name becomes

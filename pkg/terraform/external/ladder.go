@@ -135,7 +135,7 @@ func (c *client) takeInterrupted(ctx context.Context, mg resource.Managed, id st
 			"delete it there to have it created again, or do without", id, strings.Join(missing, ", ")), nil)
 	}
 	c.recovered = true
-	return c.nameOf(mg, found.Value), c.save(ctx, mg, meta.GetExternalName(mg), found, true, false, state.Owner{})
+	return c.nameOf(mg, found.Value), c.save(ctx, mg, answer{State: found, name: meta.GetExternalName(mg), creates: true})
 }
 
 // interrupted is the error of an object whose creation was interrupted, and that needs a person.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -381,6 +382,38 @@ func TestStateThatCannotBeStored(t *testing.T) {
 		if left := s.files("berth"); len(left) > 0 || s.calls("create") != 1 {
 			t.Errorf("after %d creations there is %v", s.calls("create"), left)
 		}
+	})
+}
+
+// An answer to a creation is kept until it is known whether another object has what it names.
+func TestAnswerWithoutOwners_N102(t *testing.T) {
+	eachCase(t, map[string]bool{"in the journal": false, "without a journal": true}, func(t *testing.T, s *stage, unnoted bool) {
+		s.unnoted = unnoted
+		away := atomic.Bool{}
+		away.Store(true)
+		stop := s.run(func(c *rest.Config) *rest.Config {
+			return fault.Intercept(c, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if away.Load() && strings.HasPrefix(r.URL.Query().Get("labelSelector"), state.LabelKeyName) {
+					return nil, errors.New("the API server is away")
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		north := s.berth("north", 2)
+		s.create(north)
+		s.says(north, "listing states")
+		if !unnoted {
+			stop()
+			s.run()
+		}
+		away.Store(false)
+		s.ready(north)
+		s.checkPublished("berth", north)
+		if n := s.calls("create"); n != 1 {
+			t.Errorf("it created %d", n)
+		}
+		s.delete(north)
+		s.gone(north)
 	})
 }
 

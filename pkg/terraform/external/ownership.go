@@ -232,7 +232,7 @@ func (c *client) Adopt(ctx context.Context, mg resource.Managed) (left string, e
 	if left, err = c.leaves(ctx, mg); err != nil {
 		return "", err
 	}
-	if err := c.save(ctx, mg, meta.GetExternalName(mg), c.found, false, false, state.Owner{}); err != nil {
+	if err := c.save(ctx, mg, answer{State: c.found, name: meta.GetExternalName(mg)}); err != nil {
 		return "", err
 	}
 	stored, err := c.Store.Load(ctx, mg.GetUID())
@@ -294,22 +294,6 @@ func (c *client) ownerOf(ctx context.Context, mg resource.Managed, value cty.Val
 // otherOf returns the other object whose state is of an external resource, which an import by a name found. It is zero for none.
 func (c *client) otherOf(ctx context.Context, mg resource.Managed, name string, value cty.Value) (state.Owner, error) {
 	return c.Store.Other(ctx, mg.GetUID(), c.place(), false, name, c.idOf(value))
-}
-
-// saveAnswer is save for the answer to a change. Another object that has what a creation returns keeps it: the provider returned what there was.
-func (c *client) saveAnswer(ctx context.Context, mg resource.Managed, name string, s plugin.State, creates, failed bool) error {
-	if !creates || s.Value.IsNull() {
-		return c.save(ctx, mg, name, s, creates, failed, state.Owner{})
-	}
-	defer c.Store.LockOwners(c.Name)()
-	other, err := c.Store.Other(ctx, mg.GetUID(), c.place(), true, c.idOf(s.Value))
-	if err != nil {
-		err = failure.OutcomeUnknown(err) // the resource exists
-	}
-	if err != nil && c.Journal != nil {
-		return err // the journal keeps the answer
-	}
-	return errors.Join(err, c.save(ctx, mg, name, s, true, failed, other))
 }
 
 // labelledOwner returns the other object whose label an external resource has. It is zero for none.

@@ -248,7 +248,7 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 		return c.lose(ctx, mg)
 	}
 	c.createdNothing = creates && after.Value.IsNull()
-	return c.saveAnswer(ctx, mg, name, after, creates, err != nil)
+	return c.saveAnswer(ctx, mg, answer{State: after, name: name, creates: creates, failed: err != nil})
 }
 
 // resultOf returns the result of a change by its answer in the journal, in the present form of the type.

@@ -91,10 +91,7 @@ func (s *Store) IsCreating(of types.UID) bool {
 	return is
 }
 
-// creationsCount is how long the creations count that Creators returned, without another question.
-const creationsCount = time.Minute
-
-// creations are those that were in progress when an object found what has a name.
+// creations are those that were in progress when an object found what has a name. They count for a minute after the last question.
 type creations struct {
 	found   string
 	changes map[string]bool
@@ -112,7 +109,7 @@ func (s *Store) Creators(ctx context.Context, than types.UID, at Place, found st
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.creations
-	isFirst := before == nil || before.found != found || time.Since(before.asked) > creationsCount
+	isFirst := before == nil || before.found != found || time.Since(before.asked) > time.Minute
 	r.creations = &creations{found, map[string]bool{}, time.Now()}
 	for _, secret := range states {
 		change := string(secret.Data[keyChange])
@@ -315,8 +312,7 @@ func (s *Store) Take(ctx context.Context, from types.UID, by Owner) error {
 	err := s.save(ctx, objectOf(secret), schema.ParseGroupResource(secret.Labels[LabelKeyKind]), r, &taken)
 	if err != nil { // what is not stored does not count: this process may end before another attempt
 		r.state, r.dirty = before, wasDirty
-		s.unstored.Delete(from)
-		if isUnstored {
+		if s.unstored.Delete(from); isUnstored {
 			s.unstored.Store(from, later)
 		}
 	}
