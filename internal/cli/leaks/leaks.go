@@ -29,7 +29,7 @@ type leak struct {
 	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
-	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ExternalSystemChanged, ConnectionDetailsLost, ExternalNameLost, OwnershipUnproven or SecondExternalResource
+	Problem   failure.Reason    `json:"problem"` // CreateInterrupted, ExternalSystemChanged, ConnectionDetailsLost, ExternalNameLost, StateLost, OwnershipUnproven or SecondExternalResource
 	Since     time.Time         `json:"since"`   // start of the problem; of the create, if that was interrupted
 	Deleted   bool              `json:"deleted"` // the object is being deleted
 	LookFor   map[string]string `json:"lookFor"` // labels of the external resource, in systems that have labels; empty for Terraform kinds, see --help
@@ -76,6 +76,11 @@ ConnectionDetailsLost: the connection Secret lacks what the external system retu
 ExternalNameLost: the external name was removed from the object, for example by kubectl replace, and the kind cannot search for it.
 
   1. Look in the external system for the resource, and set its name: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
+
+StateLost: the Secret in which the state of a Terraform kind is stored is gone, damaged, or from an older backup.
+
+  1. Restore it from a backup: the message names it.
+  2. Or do without what only it had, such as a generated password, as the message says.
 
 OwnershipUnproven: nothing proves that the external resource belongs to the object, for example because its label was removed, and its
 ProviderConfig is shared with other namespaces.

@@ -50,6 +50,7 @@ func TestLeakOf(t *testing.T) {
 		"its label was removed (O6, N48)": {failure.OwnershipUnproven, pending, true},
 		"its name was removed (O6, N65)":  {failure.ExternalNameLost, pending, true},
 		"with all annotations (O6, N65)":  {failure.ExternalNameLost, nil, true},
+		"its state is gone":               {failure.StateLost, nil, true},
 		"its answer was lost (O6, N42)":   {failure.ConnectionDetailsLost, pending, true},
 	} {
 		t.Run(name, func(t *testing.T) {
