@@ -22,7 +22,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 97_200
+	mostCode       = 97_230
 	mostTests      = 80_400
 	mostPackage    = 1500  // of code
 	mostManaged    = 5_910 // of code in pkg/reconciler/managed and the packages that nothing else imports

@@ -54,7 +54,7 @@ func IsSystemOutOfReach(r Reason) bool {
 
 // IsLeak is true for reasons of objects whose external resource may be unknown, or without credentials, until a person acts.
 func IsLeak(r Reason) bool {
-	return r == CreateInterrupted || r == ConnectionDetailsLost || r == ExternalNameLost || r == StateLost || r == OwnershipUnproven
+	return r == CreateInterrupted || r == ConnectionDetailsLost || r == ExternalNameLost || r == OwnershipUnproven
 }
 
 // An Explanation explains what a reason means and what to do about it.

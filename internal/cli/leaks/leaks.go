@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/terraform/kinds"
 )
 
-// A leak is an object whose external resource may exist under an unknown name, or whose one-time connection details are lost. The keys
+// A leak is an object whose external resource may exist under an unknown name, or whose state or one-time connection details are lost. The keys
 // of its JSON are an interface.
 type leak struct {
 	Kind      string            `json:"kind"` // as kubectl takes it: <kind>.<group>
@@ -42,7 +42,7 @@ func New(providers []provider.Provider, std command.Streams, folder *datadir.Fla
 	cmd := &cobra.Command{
 		Use:   "leaks",
 		Short: "List objects that need manual intervention after an interrupted create",
-		Long: `Lists managed resources whose create was interrupted before its result was recorded. What to do depends on the problem.
+		Long: `Lists managed resources whose create was interrupted before its result was recorded, or that lost what it recorded. What to do depends on the problem.
 
 CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
 
@@ -77,10 +77,8 @@ ExternalNameLost: the external name was removed from the object, for example by 
 
   1. Look in the external system for the resource, and set its name: kubectl annotate KIND NAME crossplane.io/external-name=ITS-NAME
 
-StateLost: the Secret in which the state of a Terraform kind is stored is gone, damaged, or from an older backup.
-
-  1. Restore it from a backup: the message names it.
-  2. Or do without what only it had, such as a generated password, as the message says.
+StateLost: the Secret with the state of a Terraform kind is gone, damaged, or from an older backup. Restore it, or do without what only it had,
+such as a generated password: the message says how.
 
 OwnershipUnproven: nothing proves that the external resource belongs to the object, for example because its label was removed, and its
 ProviderConfig is shared with other namespaces.
@@ -125,7 +123,8 @@ func leakOf(_ inspect.Kind, o *unstructured.Unstructured) (l leak, ok bool) {
 	status := inspect.Conditions(o)
 	problem := xpv1.FailureOf(&status).Reason
 	ofCreation := problem == failure.CreateInterrupted || problem == failure.ExternalSystemChanged // without an incomplete one nothing leaked
-	if ofCreation && !meta.ExternalCreateIncomplete(o) || !ofCreation && !failure.IsLeak(problem) {
+	isLost := failure.IsLeak(problem) || problem == failure.StateLost
+	if ofCreation && !meta.ExternalCreateIncomplete(o) || !ofCreation && !isLost {
 		return leak{}, false
 	}
 	kind, labels := o.GroupVersionKind().GroupKind(), map[string]string{}
@@ -157,6 +156,8 @@ func printLeaks(w io.Writer, leaks []leak) error {
 		lookFor := "its settings"
 		if uid := l.LookFor[meta.ExternalLabelUID]; uid != "" {
 			lookFor = meta.ExternalLabelUID + "=" + uid
+		} else if l.Problem == failure.StateLost {
+			lookFor = "a backup"
 		}
 		rows = append(rows, []any{l.Kind, l.Namespace, l.Name, l.Problem, l.Since.Local().Format(time.DateTime), lookFor})
 	}

@@ -219,6 +219,24 @@ func TestAdoptionBesideCreations_N102(t *testing.T) {
 	}, "pier")
 }
 
+// A resource that is made again after an adoption of the former one waited is not adopted while it is created.
+func TestAdoptedDuringAnotherCreation_N102(t *testing.T) {
+	each(t, func(t *testing.T, s *stage) {
+		s.plant("pier", nil)
+		s.run()
+		south := s.beingCreated("south", "3s")
+		north := s.pier("north", "south")
+		s.create(north)
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
+		s.delete(south)
+		s.gone(south)
+		again := s.beingCreated("south", "5s")
+		s.nudge(north)
+		s.ready(again)
+		s.waits(north, failure.ExternalNameTaken, "belongs to Pier south")
+	}, "pier")
+}
+
 // beingCreated is an object that is being created beside others, for a while.
 func (s *stage) beingCreated(name, lasting string) *unstructured.Managed {
 	s.t.Helper()

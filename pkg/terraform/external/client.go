@@ -46,6 +46,7 @@ type client struct {
 	had            bool              // what the last Observe found, under another place
 	same           bool              // what the last Observe found as the stored one, under another import id
 	adopts         bool              // what the last Observe found, unless the reconciler refuses that
+	waited         *wait             // before the last Observe
 }
 
 // UseSecretInputs takes the values of the Secrets that the parameters refer to.
@@ -83,7 +84,7 @@ func (c *client) ExternalSystem() xpv1.ExternalSystem { return c.Client.System }
 // Observe reads the external resource, and plans what would bring it to what is declared.
 func (c *client) Observe(ctx context.Context, mg resource.Managed) (o managed.ExternalObservation, err error) {
 	defer func() { err = c.orStopped(ctx, err) }()
-	o.System, c.had, c.same, c.adopts = c.Client.System, false, false, false
+	o.System, c.had, c.same, c.adopts, c.waited = c.Client.System, false, false, false, c.lastWait(mg)
 	c.found, err = c.prior(ctx, mg)
 	known := c.found.Value
 	if err == nil && !c.found.Value.IsNull() {

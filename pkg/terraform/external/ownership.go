@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -153,27 +154,54 @@ func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Val
 	return former, err
 }
 
+// A wait is that of an object for the creations of others, one of which may have made what it found. Creations of objects that are not among
+// them began later, and make something else.
+type wait struct {
+	found
+	creators []string // UIDs
+	at       time.Time
+}
+
+type found struct {
+	state.Place
+	name, id string
+}
+
+// lastWait is the wait with which the last pass over an object ended, nil for none, and for one that is too old to be sure that what the object
+// found has existed since.
+func (c *client) lastWait(mg resource.Managed) *wait {
+	if last, waited := c.waits.LoadAndDelete(mg.GetUID()); waited && time.Since(last.(*wait).at) < 10*progressPoll {
+		return last.(*wait)
+	}
+	return nil
+}
+
 // creatorOf returns another object that creates what may be an external resource: the id of what is being created is not known before the answer
 // is stored, but a label tells whose it is. It is zero for none, and for what this object had before.
-func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.Value) (state.Owner, error) {
+func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.Value) (creator state.Owner, err error) {
 	label := c.labelOf(value)
 	if onlyObserves(mg) || c.had || isProven(mg) || label == string(mg.GetUID()) {
-		return state.Owner{}, nil
+		return creator, nil
 	}
-	creators, err := c.Store.Creators(ctx, mg.GetUID(), c.place(), meta.GetExternalName(mg))
-	for _, creator := range creators {
-		if label != "" && label != creator.UID {
+	all, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
+	waits := &wait{found: found{c.place(), meta.GetExternalName(mg), c.idOf(value)}, at: time.Now()}
+	goesOn := label == "" && c.waited != nil && c.waited.found == waits.found
+	for _, other := range all {
+		if label != "" && label != other.UID || goesOn && !slices.Contains(c.waited.creators, other.UID) {
 			continue
 		}
-		note, err := c.Journal.Find(creator.UID)
+		note, err := c.Journal.Find(other.UID)
 		if err != nil {
-			return state.Owner{}, failure.With(failure.InternalError, err)
+			return creator, failure.With(failure.InternalError, err)
 		}
-		if note != nil || c.Store.IsCreating(types.UID(creator.UID)) {
-			return creator, nil
+		if note != nil || c.Store.IsCreating(types.UID(other.UID)) {
+			creator, waits.creators = other, append(waits.creators, other.UID)
 		}
 	}
-	return state.Owner{}, err
+	if creator.UID != "" {
+		c.waits.Store(mg.GetUID(), waits)
+	}
+	return creator, err
 }
 
 // beingCreated is the error of an object that would have what another one may be creating.

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,7 @@ type Type struct {
 	settings atomic.Pointer[settings]
 	Store    *state.Store
 	Journal  *journal.Journal // nil for none
+	waits    sync.Map         // *wait by the UID of the object
 }
 
 // A Bridge makes resource types of one Terraform provider kinds.

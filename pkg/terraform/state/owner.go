@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,32 +90,17 @@ func (s *Store) IsCreating(of types.UID) bool {
 	return is
 }
 
-// creations are those that were in progress when an object found what has a name. They count for a minute after the last question.
-type creations struct {
-	found   string
-	changes map[string]bool
-	asked   time.Time
-}
-
 // Creators returns the other objects of a place with a creation whose answer is not stored: it is in progress, or was interrupted, which the journal
-// and IsCreating tell apart. Of creations that began after the first of several questions about what the object found, none made that.
-func (s *Store) Creators(ctx context.Context, than types.UID, at Place, found string) (all []Owner, err error) {
+// and IsCreating tell apart.
+func (s *Store) Creators(ctx context.Context, than types.UID, at Place) (all []Owner, err error) {
 	states, err := s.states(ctx, than, at, LabelKeyEmpty, "true")
 	if err != nil {
 		return nil, err
 	}
-	r := s.recordOf(than)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.creations
-	isFirst := before == nil || before.found != found || time.Since(before.asked) > time.Minute
-	r.creations = &creations{found, map[string]bool{}, time.Now()}
 	for _, secret := range states {
-		change := string(secret.Data[keyChange])
-		if secret.Data[keyCreates] == nil || string(secret.Data[keyType]) != at.Type || !isFirst && !before.changes[change] {
+		if secret.Data[keyCreates] == nil || string(secret.Data[keyType]) != at.Type {
 			continue
 		}
-		r.creations.changes[change] = true
 		all = append(all, OwnerOf(objectOf(&secret)))
 	}
 	return all, nil
@@ -312,7 +296,8 @@ func (s *Store) Take(ctx context.Context, from types.UID, by Owner) error {
 	err := s.save(ctx, objectOf(secret), schema.ParseGroupResource(secret.Labels[LabelKeyKind]), r, &taken)
 	if err != nil { // what is not stored does not count: this process may end before another attempt
 		r.state, r.dirty = before, wasDirty
-		if s.unstored.Delete(from); isUnstored {
+		s.unstored.Delete(from)
+		if isUnstored {
 			s.unstored.Store(from, later)
 		}
 	}

@@ -96,7 +96,7 @@ func TestUnstoredOwners(t *testing.T) {
 		if err != nil || (owner.UID == string(uid)) != owned {
 			t.Errorf("its owner is %v, %v", owner, err)
 		}
-		if creators, err := s.Creators(t.Context(), "another", want.Place, "berth-1"); err != nil || len(creators) > 0 != creates {
+		if creators, err := s.Creators(t.Context(), "another", want.Place); err != nil || len(creators) > 0 != creates {
 			t.Errorf("it is created by %v, %v", creators, err)
 		}
 	}

@@ -160,8 +160,6 @@ type record struct {
 	stored *corev1.Secret // nil: none is stored
 	dirty  bool           // state is not stored yet
 	lost   *lostState     // what OtherWithoutState found last
-
-	creations *creations // what Creators returned last; nil for never
 }
 
 // NewStore returns a store whose Secrets are in a namespace. live reads without a cache.
