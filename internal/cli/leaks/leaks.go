@@ -42,7 +42,7 @@ func New(providers []provider.Provider, std command.Streams, folder *datadir.Fla
 	cmd := &cobra.Command{
 		Use:   "leaks",
 		Short: "List objects that need manual intervention after an interrupted create",
-		Long: `Lists managed resources whose create was interrupted before its result was recorded, or that lost what it recorded. What to do depends on the problem.
+		Long: `Lists managed resources whose create was interrupted before its result was recorded, or that lost the result. What to do depends on the problem.
 
 CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
 

@@ -222,7 +222,6 @@ func TestAdoptionBesideCreations_N102(t *testing.T) {
 // A resource that is made again after an adoption of the former one waited is not adopted while it is created.
 func TestAdoptedDuringAnotherCreation_N102(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
-		s.plant("pier", nil)
 		s.run()
 		south := s.beingCreated("south", "3s")
 		north := s.pier("north", "south")

@@ -157,12 +157,13 @@ func (c *client) mayHave(ctx context.Context, mg resource.Managed, value cty.Val
 // A wait is that of an object for the creations of others, one of which may have made what it found. Creations of objects that are not among
 // them began later, and make something else.
 type wait struct {
-	found
+	candidate
 	creators []string // UIDs
 	at       time.Time
 }
 
-type found struct {
+// A candidate is what an object would adopt.
+type candidate struct {
 	state.Place
 	name, id string
 }
@@ -184,17 +185,21 @@ func (c *client) creatorOf(ctx context.Context, mg resource.Managed, value cty.V
 		return creator, nil
 	}
 	all, err := c.Store.Creators(ctx, mg.GetUID(), c.place())
-	waits := &wait{found: found{c.place(), meta.GetExternalName(mg), c.idOf(value)}, at: time.Now()}
-	goesOn := label == "" && c.waited != nil && c.waited.found == waits.found
+	waits := &wait{candidate: candidate{c.place(), meta.GetExternalName(mg), c.idOf(value)}, at: time.Now()}
+	goesOn := label == "" && c.waited != nil && c.waited.candidate == waits.candidate
 	for _, other := range all {
 		if label != "" && label != other.UID || goesOn && !slices.Contains(c.waited.creators, other.UID) {
 			continue
 		}
-		note, err := c.Journal.Find(other.UID)
-		if err != nil {
-			return creator, failure.With(failure.InternalError, err)
+		creates := c.Store.IsCreating(types.UID(other.UID))
+		if !creates {
+			note, err := c.Journal.Find(other.UID)
+			if err != nil {
+				return state.Owner{}, failure.With(failure.InternalError, err)
+			}
+			creates = note != nil
 		}
-		if note != nil || c.Store.IsCreating(types.UID(other.UID)) {
+		if creates {
 			creator, waits.creators = other, append(waits.creators, other.UID)
 		}
 	}
