@@ -111,3 +111,15 @@ func TestPromptly(t *testing.T) {
 		})
 	}
 }
+
+func TestFreeAddressIsOfOneTest(t *testing.T) {
+	t.Parallel()
+	given := map[string]bool{}
+	for range 500 {
+		address := testkit.FreeAddress(t)
+		if given[address] {
+			t.Fatalf("%s was given twice", address)
+		}
+		given[address] = true
+	}
+}
