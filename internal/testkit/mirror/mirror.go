@@ -12,16 +12,14 @@ package mirror
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // providers are the addresses and versions by name.
@@ -60,40 +58,20 @@ func program(dir, name string) string {
 
 // Build builds the programs, links them to their places in the mirror, and returns its folder. Other builds wait.
 func Build() (dir string, err error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding the module: %w", err)
-	}
-	root := strings.TrimSpace(string(out))
-	dir, programs := filepath.Join(root, "bin", "terraform", "mirror"), filepath.Join(root, "bin", "terraform", "programs")
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(programs, 0o755)); err != nil {
-		return "", fmt.Errorf("making the folders of the build: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(root, "bin", "terraform", ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("opening the lock of the build: %w", err)
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("waiting for another build: %w", err)
-	}
-	sources := filepath.Join(root, "test", "terraform", "providers")
-	// go test repeats a test when a folder that it read has changed; the programs are no part of it otherwise.
-	if err := filepath.WalkDir(sources, func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
-		return "", fmt.Errorf("reading the sources: %w", err)
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/...",
-		"github.com/hashicorp/terraform-provider-time")
-	cmd.Dir, cmd.Env = sources, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the providers: %w\n%s", err, out)
-	}
-	for name := range providers {
-		if err := link(filepath.Join(programs, "terraform-provider-"+name), program(dir, name)); err != nil {
-			return "", fmt.Errorf("adding %s to the mirror: %w", name, err)
+	const folder, sources = "bin/terraform", "test/terraform/providers"
+	_, err = testkit.Build(folder, []string{sources}, func(root string) error {
+		programs := filepath.Join(root, folder, "programs")
+		dir = filepath.Join(root, folder, "mirror")
+		err := testkit.Run(filepath.Join(root, sources), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/...",
+			"github.com/hashicorp/terraform-provider-time")
+		for name := range providers {
+			if err == nil {
+				err = link(filepath.Join(programs, "terraform-provider-"+name), program(dir, name))
+			}
 		}
-	}
-	return dir, nil
+		return err
+	})
+	return dir, err
 }
 
 // link gives a file another name, unless it has it. A program that was built anew is another file.
