@@ -41,7 +41,7 @@ func New(providers []provider.Provider, std command.Streams, folder *datadir.Fla
 	var access datadir.Access
 	cmd := &cobra.Command{
 		Use:   "leaks",
-		Short: "List objects that need manual intervention after an interrupted create",
+		Short: "List objects that need manual intervention after an interrupted create or a loss",
 		Long: `Lists managed resources whose create was interrupted before its result was recorded, or that lost the result. What to do depends on the problem.
 
 CreateInterrupted: the kind cannot search for what was created, or found several. The external resource may or may not exist.
@@ -148,7 +148,7 @@ func externalLabels(o *unstructured.Unstructured) map[string]string {
 
 func printLeaks(w io.Writer, leaks []leak) error {
 	if len(leaks) == 0 {
-		_, err := fmt.Fprintln(w, "No object needs manual intervention after an interrupted create.")
+		_, err := fmt.Fprintln(w, "No object needs manual intervention after an interrupted create or a loss.")
 		return err
 	}
 	rows := [][]any{{"KIND", "NAMESPACE", "NAME", "PROBLEM", "SINCE", "LOOK FOR"}}
