@@ -23,7 +23,7 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // reason in its commit message.
 const (
 	mostCode       = 97_230
-	mostTests      = 80_400
+	mostTests      = 80_430
 	mostPackage    = 1500  // of code
 	mostManaged    = 5_910 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1525  // of code that publishes and copies connection Secrets

@@ -222,6 +222,8 @@ func (c *client) takeFromJournal(ctx context.Context, mg resource.Managed) error
 	switch {
 	case err != nil:
 		return err
+	case note.Began.IsZero(): // it may be about this creation
+		return c.lose(ctx, mg)
 	case stored != nil && stored.Change != note.After: // the answer is stored, or another machine has changed it since
 		return c.Journal.Remove(string(mg.GetUID()))
 	case note.Answer == nil: // nothing is known of a change without an answer

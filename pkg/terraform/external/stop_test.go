@@ -4,6 +4,7 @@
 package external_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // Controllers that are asked to end let short changes end. They leave long ones to the journal where it outlives them, and have the provider end
@@ -88,4 +90,42 @@ func (s *stage) faultsAreUsed() error {
 		err = errors.New("faults are left")
 	}
 	return err
+}
+
+// What a damaged note is about is not known: nothing is created once more because of it.
+func TestDamagedNote(t *testing.T) {
+	t.Parallel()
+	damages := map[string]func(note []byte) []byte{
+		"emptied":     func([]byte) []byte { return nil },
+		"cut-off":     func(note []byte) []byte { return note[:50] },
+		"overwritten": func(note []byte) []byte { return make([]byte, len(note)) },
+	}
+	s := newStage(t, "reef", "beacon")
+	s.leaves = true
+	stop := s.run()
+	s.faults(map[string]any{"verb": "create", "when": "before", "do": "delay", "delay": "12s", "times": len(damages)})
+	beacons := map[string]*unstructured.Managed{}
+	for name := range damages {
+		beacons[name] = s.object("Beacon", name, map[string]any{"forProvider": map[string]any{"name": name}})
+		s.create(beacons[name])
+	}
+	s.Eventually(t, "the provider creates all", func(context.Context) error { return s.faultsAreUsed() })
+	stop()
+	for name, damage := range damages {
+		file := filepath.Join(s.notes, string(beacons[name].GetUID())+".change")
+		s.Eventually(t, "the answer is noted", func(context.Context) error {
+			note, err := os.ReadFile(file)
+			if err != nil || bytes.Count(note, []byte("\n")) < 2 {
+				return fmt.Errorf("the note is %q: %w", note, err)
+			}
+			return os.WriteFile(file, damage(note), 0o600)
+		})
+	}
+	s.run()
+	for name, beacon := range beacons {
+		s.eventually(beacon, name+" waits for a person", func() error { return s.hasFailed(beacon, failure.CreateInterrupted) })
+	}
+	if n := s.calls("create"); n != len(damages) {
+		t.Errorf("the external system got %d calls to create %d resources", n, len(damages))
+	}
 }

@@ -90,7 +90,7 @@ type Change struct {
 
 // A Note is about the last change of an object.
 type Note struct {
-	Began time.Time
+	Began time.Time // zero for a note without a beginning, as of a damaged disk: it may be about any change
 	Change
 	Finished bool                 // there is an answer
 	Answer   *wire.Apply_Response // nil for a process that ended without one
@@ -171,9 +171,6 @@ func (j *Journal) Find(object string) (*Note, error) {
 	for lines := bufio.NewReader(file); ; {
 		content, err := lines.ReadBytes('\n')
 		if err != nil { // what has no end was being written when the process was killed
-			if note.Began.IsZero() && !lasting {
-				return nil, nil // before the change
-			}
 			return note, nil
 		}
 		l := line{}
