@@ -136,15 +136,24 @@ func (s *stage) kill(at int, after bool, settled func() bool) bool {
 	return killed
 }
 
-// variableAll has all writes tried, as make crashpoints does, not only those around a change.
+// variableAll has all writes tried with both providers, as make crashpoints does, not only those around a change.
 const variableAll = "BOWLINE_TERRAFORM_POINTS"
 
-// eachKill runs a parallel test with types of both providers, for kills before writes and after them.
+// eachKill runs a parallel test for kills before writes and after them: each with one provider, or with both if all is tried.
 func eachKill(t *testing.T, run func(t *testing.T, s *stage, after bool), types ...string) {
 	t.Parallel()
-	for _, after := range []bool{false, true} {
-		t.Run(fmt.Sprintf("after a write: %v (N96)", after), func(t *testing.T) {
-			each(t, func(t *testing.T, s *stage) { run(t, s, after) }, types...)
+	type choice struct {
+		program string
+		after   bool
+	}
+	choices := []choice{{"reef", false}, {"shoal", true}}
+	if os.Getenv(variableAll) != "" {
+		choices = append(choices, choice{"reef", true}, choice{"shoal", false})
+	}
+	for _, c := range choices {
+		t.Run(fmt.Sprintf("%s, after a write: %v (N96)", c.program, c.after), func(t *testing.T) {
+			t.Parallel()
+			run(t, newStage(t, c.program, types...), c.after)
 		})
 	}
 }
