@@ -187,7 +187,8 @@ func (s *stage) as(rules ...rbacv1.PolicyRule) *rest.Config {
 // Close deletes what is in the namespace, and what is cluster-scoped and has its name. It satisfies scenario.World.
 func (s *stage) Close() {
 	ctx := context.Background()
-	for _, list := range []client.ObjectList{&shop.ItemClaimList{}, &shop.OtherClaimList{}, &workloadv1alpha1.KubernetesTargetList{},
+	for _, list := range []client.ObjectList{&workloadv1alpha1.KubernetesApplicationList{}, &workloadv1alpha1.KubernetesApplicationResourceList{},
+		&workloadv1alpha1.KubernetesTargetList{}, &shop.ItemClaimList{}, &shop.OtherClaimList{},
 		&shop.ItemList{}, &shop.ItemClassList{}, &shop.GadgetClassList{}} {
 		if err := s.Client.List(ctx, list); err != nil {
 			s.t.Error(err)

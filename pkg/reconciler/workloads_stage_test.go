@@ -260,10 +260,6 @@ func (s *workloadStage) Close() {
 	ctx := context.Background()
 	s.process = nil
 	s.restart(s.Config)
-	for _, list := range []client.ObjectList{&workloadv1alpha1.KubernetesApplicationList{}, &workloadv1alpha1.KubernetesApplicationResourceList{}} {
-		_ = s.Client.List(ctx, list, client.InNamespace(s.Namespace))
-		s.removeAll(ctx, list)
-	}
 	_ = s.Client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(s.remote))
 	_ = s.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(s.remote))
 	s.stage.Close()
