@@ -62,14 +62,16 @@ func Build() (dir string, err error) {
 	_, err = testkit.Build(folder, []string{sources}, func(root string) error {
 		programs := filepath.Join(root, folder, "programs")
 		dir = filepath.Join(root, folder, "mirror")
-		err := testkit.Run(filepath.Join(root, sources), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/...",
-			"github.com/hashicorp/terraform-provider-time")
+		if err := testkit.Run(filepath.Join(root, sources), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/...",
+			"github.com/hashicorp/terraform-provider-time"); err != nil {
+			return err
+		}
 		for name := range providers {
-			if err == nil {
-				err = link(filepath.Join(programs, "terraform-provider-"+name), program(dir, name))
+			if err := link(filepath.Join(programs, "terraform-provider-"+name), program(dir, name)); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 	return dir, err
 }

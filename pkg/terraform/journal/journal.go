@@ -166,8 +166,7 @@ func (j *Journal) Find(object string) (*Note, error) {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
 	defer file.Close()
-	lasting := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
-	note := &Note{Lasting: lasting}
+	note := &Note{Lasting: syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil}
 	for lines := bufio.NewReader(file); ; {
 		content, err := lines.ReadBytes('\n')
 		if err != nil { // what has no end was being written when the process was killed
